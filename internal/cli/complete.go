@@ -16,6 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/tune"
 	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
 
 // completions offers the values of every flag and argument that has a closed list.
@@ -70,6 +71,12 @@ func completedFlags(command string) map[string][]string {
 		"collector": {"sh", "powershell", "batch"}, "app": catalog.ProgramNames(), "end": {"near", "far"},
 		"goal": {string(tune.Throughput), string(tune.Latency), string(tune.Fair)}, "vpn": model.TunnelNames(),
 		"dscp": slices.Sorted(maps.Keys(cmdflag.DSCPNames)),
+	}
+	if command == "why" {
+		flags["fail-on"] = cmdflag.LimiterNames()
+		for _, kind := range waits.Kinds() {
+			flags["fail-on"] = append(flags["fail-on"], "waits:"+kind)
+		}
 	}
 	if command == "diagnose" {
 		flags["fail-on"] = append([]string{"p99>"}, turns.StallNames()...)

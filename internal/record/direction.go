@@ -32,13 +32,15 @@ type Direction struct {
 	// ProbedMTUBytes is the largest packet that passed where larger ones vanish.
 	ProbedMTUBytes int `json:"probed_mtu_bytes,omitempty"`
 	verdict.Verdict
-	Fix         []advice.Fix `json:"fix,omitempty"` // remedies in order, or the next test
-	Windows     Windows      `json:"windows"`
-	Streams     []Stream     `json:"streams"`
-	Intervals   []Interval   `json:"intervals,omitempty"`
-	CPU         *CPU         `json:"cpu,omitempty"`
-	Interrupted bool         `json:"interrupted,omitempty"`
-	Warnings    []string     `json:"warnings,omitempty"`
+	Fix []advice.Fix `json:"fix,omitempty"` // remedies in order, or the next test
+	// Waits has what the program of exec waited for, where it limits the direction, the longest first.
+	Waits       []Wait     `json:"waits,omitempty"`
+	Windows     Windows    `json:"windows"`
+	Streams     []Stream   `json:"streams"`
+	Intervals   []Interval `json:"intervals,omitempty"`
+	CPU         *CPU       `json:"cpu,omitempty"`
+	Interrupted bool       `json:"interrupted,omitempty"`
+	Warnings    []string   `json:"warnings,omitempty"`
 
 	Curves DirectionCurves `json:"-"`
 }

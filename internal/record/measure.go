@@ -28,10 +28,12 @@ type Criterion struct {
 	Criterion   string             `json:"criterion"` // fail-below or fail-on
 	LeastBps    float64            `json:"least_bps,omitempty"`
 	MeasuredBps *float64           `json:"measured_bps,omitempty"` // absent: not known, which does not pass
-	Refused     []string           `json:"refused,omitempty"`      // LIMITER or LIMITER/SUBTYPE; or lost-at:PLACE
+	Refused     []string           `json:"refused,omitempty"`      // LIMITER or LIMITER/SUBTYPE; lost-at:PLACE; waits:KIND
 	Limiter     string             `json:"limiter,omitempty"`
 	// LostAt has the places of loss as SIDE/PLACE where Refused has places; absent: none, or not
 	// known, which does not pass.
 	LostAt []string `json:"lost_at,omitempty"`
-	Passed bool     `json:"passed"`
+	// WaitsFor is the longest wait of the program, where Refused has kinds of waits.
+	WaitsFor string `json:"waits_for,omitempty"`
+	Passed   bool   `json:"passed"`
 }

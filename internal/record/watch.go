@@ -34,6 +34,8 @@ type Watch struct {
 	Interrupted bool           `json:"interrupted,omitempty"`
 	// Anonymized reports that addresses are replaced.
 	Anonymized bool `json:"anonymized,omitempty"`
+	// Criteria judge the direction that limits, of `why`.
+	Criteria []Criterion `json:"criteria,omitempty"`
 	// PathChanges were found in this span.
 	PathChanges []PathShift `json:"path_changes,omitempty"`
 }

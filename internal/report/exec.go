@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
 
 // Exec returns the document of a program's run, with a verdict on each of its connections.
@@ -14,12 +15,12 @@ func Exec(h record.Header, command []string, status int, cfg sockops.Config, r *
 	e := &record.Exec{Header: h, Command: command, Status: status, ElapsedS: r.Took.Seconds(), ProcessesLeft: r.Left,
 		Warnings: text.ExecWarnings(r), Connections: []record.ExecConnection{}}
 	for i := range r.Connections {
-		e.Connections = append(e.Connections, newExecConnection(&r.Connections[i], cfg.Rules, cfg.IgnoreProgramBuffers))
+		e.Connections = append(e.Connections, newExecConnection(&r.Connections[i], cfg, r.Waits))
 	}
 	return e
 }
 
-func newExecConnection(c *sockops.Connection, rules []sockops.Rule, ignored bool) record.ExecConnection {
+func newExecConnection(c *sockops.Connection, cfg sockops.Config, sampled []waits.Wait) record.ExecConnection {
 	s := &c.Stream
 	out := record.ExecConnection{Role: "accepted", Local: s.Local.String(), Remote: s.Remote.String(),
 		Congestion: s.Congestion, Lasted: units.Duration(c.Lasted),
@@ -33,20 +34,22 @@ func newExecConnection(c *sockops.Connection, rules []sockops.Rule, ignored bool
 		out.MSSBytes = s.Handshake.MSS
 	}
 	if c.AskedSend > 0 || c.AskedReceive > 0 {
-		out.Program = &record.ExecAsked{Ignored: ignored, SendBufferBytes: c.AskedSend,
+		out.Program = &record.ExecAsked{Ignored: cfg.IgnoreProgramBuffers, SendBufferBytes: c.AskedSend,
 			ReceiveBufferBytes: c.AskedReceive}
 	}
 	var asked transfer.Socket
-	if c.Rule >= 0 && c.Rule < len(rules) {
+	if c.Rule >= 0 && c.Rule < len(cfg.Rules) {
 		out.Rule = "any"
-		asked = rules[c.Rule].Socket
-		if to := rules[c.Rule].To; to.IsValid() {
+		asked = cfg.Rules[c.Rule].Socket
+		if to := cfg.Rules[c.Rule].To; to.IsValid() {
 			out.Rule = to.String()
 		}
 	}
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
 		if result := c.Result(d, asked); result != nil {
-			out.Directions = append(out.Directions, Direction(result, live.Judge(result), nil))
+			judged := Direction(result, live.Judge(result), nil)
+			judged.Waits, judged.Fix = ofProgram(sampled, judged.Verdict, record.OrZero(judged.GoodputBps), judged.Fix)
+			out.Directions = append(out.Directions, judged)
 		}
 	}
 	return out

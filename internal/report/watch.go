@@ -72,6 +72,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			guard.Watched(&d)
 			d.Evidence = text.EvidenceSentences(d.Evidence)
 			d.Fix = text.FixSentences(d.Fix)
+			d.Waits, d.Fix = ofProgram(f.Waits, d.Verdict, d.GoodputBps, d.Fix)
 			ports := append([]uint16{s.Local.Port(), s.Remote.Port()}, catalog.PortsOf(s.Owner.Program)...)
 			d.Program = record.NewProgramWindow(f.Verdict, ports...)
 			if f.Leg != nil {

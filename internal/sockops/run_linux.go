@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
 
 func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err error) {
@@ -62,6 +64,9 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 		end.Close()
 		return nil, err
 	}
+	sampled := waits.Open()
+	defer sampled.Close()
+	sampled.Follow(cmd.Process.Pid)
 	over := make(chan struct{})
 	relayed := make(chan struct{})
 	go func() {
@@ -76,7 +81,7 @@ func run(ctx context.Context, cmd *exec.Cmd, cfg Config) (report *Report, err er
 	watchErr := watch.watch(int(ended.Fd()))
 	<-over
 	<-relayed
-	report = &Report{Took: time.Since(started)}
+	report = &Report{Took: time.Since(started), Waits: sampled.Take(cmd.Process.Pid)}
 	var leaveErr error
 	report.Left, leaveErr = group.leave()
 	if watchErr == nil {

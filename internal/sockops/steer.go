@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
 
 // Rule sets the socket options of connections to one destination.
@@ -76,6 +77,8 @@ type Report struct {
 	// Failures ended the watching or the cleaning up early: data is missing.
 	Failures []error
 	Took     time.Duration
+	// Waits has what the program waited for, the longest first.
+	Waits []waits.Wait
 }
 
 // NotSupported names the feature that this host lacks.

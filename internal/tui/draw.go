@@ -205,6 +205,7 @@ func (m model) detail(r row, width int) []string {
 	for _, e := range d.Evidence {
 		add("because", e.Text)
 	}
+	add("waits", text.Waits(d.Waits))
 	var windows []string
 	size := func(name string, bytes int64) {
 		if bytes > 0 {

@@ -9,34 +9,53 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxTable is the maximum of bytes read from a table of sockets in /proc: some 25,000 lines.
 const maxTable = 4 << 20
 
-// remote returns the far end of a process's TCP socket by its inode; "" if it is none.
+// remote returns the far end of a process's TCP socket by its inode; "" if it is none, or a
+// listener.
 func remote(dir, inode string) string {
 	for _, name := range []string{"tcp", "tcp6"} {
-		file, err := os.Open(filepath.Join(dir, "net", name))
-		if err != nil {
+		// sl local_address rem_address st queues timer retransmits uid timeout inode
+		fields := socketLine(filepath.Join(dir, "net", name), inode, 9)
+		if fields == nil {
 			continue
 		}
-		text, err := io.ReadAll(io.LimitReader(file, maxTable))
-		file.Close()
-		if err != nil {
-			continue
+		if far, ok := parseAddress(fields[2]); ok && far.Port() != 0 {
+			return far.String()
 		}
-		for line := range strings.Lines(string(text)) {
-			// sl local_address rem_address st queues timer retransmits uid timeout inode
-			if fields := strings.Fields(line); len(fields) > 9 && fields[9] == inode {
-				if far, ok := parseAddress(fields[2]); ok && far.Port() != 0 {
-					return far.String()
-				}
-				return "" // a listener
-			}
-		}
+		return ""
 	}
 	return ""
+}
+
+// isLocal reports whether a socket of a process has its far end on this host (unix(7)).
+func isLocal(dir, inode string) bool {
+	const at = 6 // Num RefCount Protocol Flags Type St Inode
+	return socketLine(filepath.Join(dir, "net/unix"), inode, at) != nil
+}
+
+// socketLine returns the fields of a socket's line in a table of sockets: the one whose field has
+// the inode.
+func socketLine(table, inode string, field int) []string {
+	file, err := os.Open(table)
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxTable))
+	file.Close()
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > field && fields[field] == inode {
+			return fields
+		}
+	}
+	return nil
 }
 
 // parseAddress reads an address of /proc/net/tcp: words in the host's byte order, in hexadecimal,
@@ -120,15 +139,22 @@ func program(pid int) string {
 // the groups above its own.
 const initialGroups = "cgroup:[4026531835]"
 
-// throttledTime returns how long a process's control groups were out of their quota of processor
-// time, in nanoseconds. It returns false where not all of them can be read.
-func throttledTime(pid int) (sum int64, known bool) {
+// quota counts how long a process's control groups were out of their quota of processor time.
+type quota struct {
+	groups []string
+	known  bool  // all of the process's groups are readable
+	last   int64 // ns, at the last call of since
+}
+
+// newQuota finds the groups of a process.
+func newQuota(pid int) *quota {
+	q := &quota{}
 	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
 	if err != nil {
-		return 0, false
+		return q
 	}
 	namespace, err := os.Readlink("/proc/self/ns/cgroup")
-	known = err == nil && namespace == initialGroups
+	q.known = err == nil && namespace == initialGroups
 	for line := range strings.Lines(string(groups)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, path, _ := strings.Cut(rest, ":")
@@ -140,30 +166,40 @@ func throttledTime(pid int) (sum int64, known bool) {
 		default:
 			continue
 		}
-		for ; path != "." && path != ""; path = filepath.Dir(path) {
-			spent, ok := throttledIn(roots, path)
-			sum += spent
-			if path == "/" { // the first group has no quota, and no statistics in some versions
-				break
-			}
-			known = known && ok
+		for ; path != "." && path != "/" && path != ""; path = filepath.Dir(path) { // the first group has no quota
+			group := groupIn(roots, path)
+			q.known = q.known && group != ""
+			q.groups = append(q.groups, group)
 		}
 	}
-	return sum, known
+	q.since()
+	return q
 }
 
-// throttledIn reads a control group's statistics below the first root that has it. A mount
-// namespace of `ip netns exec` has none, but the first process's root does.
-func throttledIn(roots []string, path string) (spent int64, known bool) {
+// since returns the time since the call before. The process may have ended.
+func (q *quota) since() time.Duration {
+	now := int64(0)
+	for _, group := range q.groups {
+		spent, _ := throttledBy(group)
+		now += spent
+	}
+	before := q.last
+	q.last = now
+	return time.Duration(max(now-before, 0))
+}
+
+// groupIn returns the directory of a control group below the first root that has it; "" if none
+// has. A mount namespace of `ip netns exec` has none, but the first process's root does.
+func groupIn(roots []string, path string) string {
 	for _, below := range []string{"/", "/proc/1/root"} {
 		for _, root := range roots {
-			spent, known = throttledBy(filepath.Join(below, root, path))
-			if known {
-				return spent, true
+			group := filepath.Join(below, root, path)
+			if _, known := throttledBy(group); known {
+				return group
 			}
 		}
 	}
-	return 0, false
+	return ""
 }
 
 // throttledBy reads how long a control group was out of its quota: in each throttled period until

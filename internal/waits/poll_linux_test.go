@@ -86,14 +86,16 @@ func TestOfSeveral(t *testing.T) {
 					}
 				}
 			})
-			watch := Start(os.Getpid())
+			self := os.Getpid()
+			watch := Open()
+			watch.Follow(self)
 			defer func() { watch.Close(); close(stop); ended.Wait() }()
 			has := func(all []Wait) bool {
 				return slices.ContainsFunc(all, func(w Wait) bool { return w.Place == c.want })
 			}
-			for end := time.Now().Add(30 * time.Second); !has(watch.Waits()); time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); !has(watch.Take(self)); time.Sleep(50 * time.Millisecond) {
 				if time.Now().After(end) {
-					t.Fatalf("%+v", watch.Waits())
+					t.Fatal("never seen")
 				}
 			}
 		})

@@ -19,9 +19,8 @@ type task struct {
 	function      string // of the kernel, in which it waits
 	call          int    // -1: in no call, or it may not be read
 	arguments     [3]uint64
-	at            Place  // where it waited last
-	pipe          string // or local socket of that wait
-	feeder        int    // the process for which it waits; 0: not known
+	at            portion // where it waited last
+	pipe          string  // or local socket of that wait
 }
 
 // descriptor is a call's first argument, where that is a descriptor.
@@ -103,6 +102,12 @@ var calls = map[int]Kind{
 var sends = map[int]bool{unix.SYS_WRITE: true, unix.SYS_WRITEV: true, unix.SYS_SENDTO: true, unix.SYS_SENDMSG: true,
 	unix.SYS_SENDMMSG: true, unix.SYS_SENDFILE: true}
 
+// writes are the calls that change a file.
+var writes = map[int]bool{unix.SYS_WRITE: true, unix.SYS_PWRITE64: true, unix.SYS_WRITEV: true,
+	unix.SYS_PWRITEV: true, unix.SYS_PWRITEV2: true, unix.SYS_FSYNC: true, unix.SYS_FDATASYNC: true,
+	unix.SYS_SYNC_FILE_RANGE: true, unix.SYS_SYNCFS: true, unix.SYS_FTRUNCATE: true, unix.SYS_FALLOCATE: true,
+	unix.SYS_UNLINKAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_MKDIRAT: true}
+
 // functions are the kernel's functions that wait, by the beginnings of their names, for threads
 // whose calls may not be read. Linux 6.18, kernel/ and fs/; the names of pipes changed in 6.15.
 var functions = []struct {
@@ -137,16 +142,41 @@ func kindOf(t *task) Kind {
 type descriptors struct {
 	dir    string // /proc/PID
 	places map[string]Place
+	known  map[call]portion // what descriptors were that may be closed now
+}
+
+// maxKnown bounds the calls that are remembered.
+const maxKnown = 1024
+
+func (d *descriptors) remember(c call, p portion) {
+	if len(d.known) < maxKnown {
+		d.known[c] = p
+	}
+}
+
+// isPoll reports whether a call waits for several descriptors.
+func isPoll(call int) bool {
+	return call == callPoll || call == callSelect || call == unix.SYS_PPOLL || call == unix.SYS_PSELECT6 || isEpoll(call)
+}
+
+func isEpoll(call int) bool {
+	return call == callEpoll || call == unix.SYS_EPOLL_PWAIT || call == unix.SYS_EPOLL_PWAIT2
 }
 
 // place returns what a sleeping thread waits for. The second result is the name of the pipe or local
 // socket.
 func (d *descriptors) place(t *task) (at Place, channel string) {
-	kind, waits := calls[t.call]
-	switch t.call {
-	case callPoll, callSelect, callEpoll, unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2:
+	if isPoll(t.call) {
 		return d.ofSeveral(t)
 	}
+	at, channel = d.one(t)
+	at.Write = at.Kind == Disk && writes[t.call]
+	return at, channel
+}
+
+// one returns what a thread waits for in a call about one thing.
+func (d *descriptors) one(t *task) (at Place, channel string) {
+	kind, waits := calls[t.call]
 	if !waits || kind != "" && kind != Disk {
 		at.Kind = kindOf(t)
 		if t.call == unix.SYS_FUTEX {
@@ -195,10 +225,11 @@ func (d *descriptors) socket(t *task, name string) (at Place, channel string) {
 	if at, known := d.places[name]; known {
 		return d.asSender(t, at), ""
 	}
-	if strings.HasPrefix(t.function, "unix_") || strings.HasPrefix(t.function, "sock_alloc_send") {
+	inode := strings.Trim(name, "socket:[]")
+	if isLocal(d.dir, inode) {
 		return Place{Kind: Process}, name
 	}
-	at = Place{Kind: Peer, Object: remote(d.dir, strings.Trim(name, "socket:[]"))}
+	at = Place{Kind: Peer, Object: remote(d.dir, inode)}
 	d.places[name] = at
 	return d.asSender(t, at), ""
 }

@@ -9,16 +9,21 @@ const ms = time.Millisecond
 
 // TestAccount checks where the time of a sample goes.
 func TestAccount(t *testing.T) {
-	at := func(kind Kind, object string) sample { return sample{at: Place{Kind: kind, Object: object}} }
+	at := func(kind Kind, object string) sample {
+		return sample{waits: []portion{{Place: Place{Kind: kind, Object: object}, time: 100 * ms}}}
+	}
 	busy := at(Unknown, "")
 	busy.onCPU = 30 * ms
 	queued := at(Disk, "/dev/sdb")
 	queued.onCPU = 20 * ms
 	queued.queued = 30 * ms
 	piped := at(Process, "tar")
-	piped.feeder = 2
+	piped.waits[0].feeder = 2
 	back := at(Process, "ssh")
-	back.feeder = 1
+	back.waits[0].feeder = 1
+	half := at(Disk, "/dev/sdb")
+	half.waits = []portion{{Place: Place{Kind: Disk, Object: "/dev/sdb"}, time: 60 * ms},
+		{Place: Place{Kind: Process}, time: 40 * ms, feeder: 2}}
 	for name, c := range map[string]struct {
 		all  map[int]process
 		want map[Place]time.Duration
@@ -39,6 +44,10 @@ func TestAccount(t *testing.T) {
 			map[int]process{1: {threads: []sample{piped}}, 2: {name: "tar", threads: []sample{queued}}},
 			map[Place]time.Duration{{Kind: CPU, Program: "tar"}: 20 * ms, {Kind: RunQueue, Program: "tar"}: 30 * ms,
 				{Kind: Disk, Object: "/dev/sdb", Program: "tar"}: 50 * ms}},
+		"two waits in one interval": {
+			map[int]process{1: {threads: []sample{half, at(Lock, futex)}}, 2: {name: "tar", threads: []sample{queued}}},
+			map[Place]time.Duration{{Kind: Disk, Object: "/dev/sdb"}: 60 * ms, {Kind: CPU, Program: "tar"}: 8 * ms,
+				{Kind: RunQueue, Program: "tar"}: 12 * ms, {Kind: Disk, Object: "/dev/sdb", Program: "tar"}: 20 * ms}},
 		"two that wait for each other": {
 			map[int]process{1: {threads: []sample{piped}}, 2: {name: "tar", threads: []sample{back}}},
 			map[Place]time.Duration{{Kind: Unknown}: 100 * ms}},
@@ -47,10 +56,10 @@ func TestAccount(t *testing.T) {
 				{Kind: Disk, Object: "/dev/sdb"}: 50 * ms}},
 		"ended": {nil, map[Place]time.Duration{{Kind: Unknown}: 100 * ms}},
 	} {
-		a := account{spent: map[Place]time.Duration{}}
+		a := newAccount()
 		a.add(100*ms, 1, c.all)
 		sum := time.Duration(0)
-		for _, w := range a.waits() {
+		for _, w := range a.waits(false) {
 			sum += w.Time
 			if c.want[w.Place] != w.Time {
 				t.Errorf("%s: %+v, want %+v", name, w, c.want)

@@ -1,184 +1,136 @@
 package waits
 
 import (
-	"cmp"
 	"maps"
-	"os"
-	"path/filepath"
-	"strconv"
+	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// every is the least time between two samples, and part how many times as long as the processor
+// time of the last ones it is: sampling takes at most that part of a core. The kernel counts the time of a running
+// thread at its ticks, 10 ms apart with HZ=100: a thread that computes shows it in each interval.
 const (
-	// every is the least time between two samples, and part how many times as long as the last one
-	// took it is: sampling takes at most that part of a core. The kernel counts the time of a running
-	// thread at its ticks, 10 ms apart with HZ=100: a thread that computes shows it in each interval.
 	every = 20 * time.Millisecond
 	part  = 50
-	// maxThreads and maxProcesses bound a sample.
-	maxThreads   = 64
-	maxProcesses = 8
 )
 
-// Watch samples a process until it is closed.
+// Watch samples processes until it is closed.
 type Watch struct {
-	pid       int
-	stop      chan struct{}
-	ended     sync.WaitGroup
-	mu        sync.Mutex
-	account   account
-	last      map[string]task // by the thread's directory
-	open      map[int]*descriptors
-	feeders   map[channel]int
-	throttled map[int]int64 // by process, when it was first sampled
-	names     map[int]string
+	stop  chan struct{}
+	wake  chan struct{} // a value: there is a process to follow
+	ended sync.WaitGroup
+	once  sync.Once
+
+	mu       sync.Mutex // guards what follows
+	followed map[int]*sampler
+	switches *switches // nil: not permitted, or not available
+	started  bool
 }
 
-// Start begins to sample a process. The caller closes it.
-func Start(pid int) *Watch {
-	w := &Watch{pid: pid, stop: make(chan struct{}), account: account{spent: map[Place]time.Duration{}},
-		last: map[string]task{}, open: map[int]*descriptors{}, feeders: map[channel]int{}, throttled: map[int]int64{},
-		names: map[int]string{}}
-	w.ended.Go(w.run)
-	return w
+// Open returns a Watch that follows no process. The caller closes it.
+func Open() *Watch {
+	return &Watch{stop: make(chan struct{}), wake: make(chan struct{}, 1), followed: map[int]*sampler{}}
 }
 
-// Close ends the sampling.
-func (w *Watch) Close() {
-	close(w.stop)
-	w.ended.Wait()
-}
-
-// Waits returns what the process waited for until now, the longest first. Of several threads the one
-// whose wait explains most counts for all.
-func (w *Watch) Waits() []Wait {
+// Follow begins to sample a process.
+func (w *Watch) Follow(pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	until := account{spent: maps.Clone(w.account.spent)}
-	for pid, began := range w.throttled {
-		now, known := throttledTime(pid)
-		until.throttled(w.names[pid], time.Duration(max(now-began, 0)), known)
+	if w.followed[pid] != nil {
+		return
 	}
-	return until.waits()
+	if !w.started {
+		w.started = true
+		w.ended.Go(w.run)
+		w.ended.Go(w.open)
+	}
+	w.followed[pid] = newSampler(pid, w.switches)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Keep ends the sampling of all processes but these.
+func (w *Watch) Keep(pids map[int]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.followed, func(pid int, s *sampler) bool {
+		if !pids[pid] {
+			s.close()
+		}
+		return !pids[pid]
+	})
+}
+
+// Close ends the sampling. It may be called again.
+func (w *Watch) Close() {
+	w.once.Do(func() { close(w.stop) })
+	w.ended.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.switches.Close() // nothing depends on it any more
+	w.switches = nil
+}
+
+// Take returns what a process waited for since the call before, the longest first. Of several
+// threads the one whose wait explains most counts for all.
+func (w *Watch) Take(pid int) []Wait {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.followed[pid]; s != nil {
+		return s.take()
+	}
+	return nil
+}
+
+// open attaches the programs, which takes some time. Samples alone have a lower confidence.
+func (w *Watch) open() {
+	s, err := openSwitches()
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.switches = s
+	for _, one := range w.followed {
+		one.attach(s)
+	}
 }
 
 func (w *Watch) run() {
-	before := time.Time{}
+	runtime.LockOSThread() // its processor time is that of the samples
+	defer runtime.UnlockOSThread()
 	for {
-		began := time.Now()
-		all := w.sample()
-		if !before.IsZero() {
-			w.mu.Lock()
-			w.account.add(began.Sub(before), w.pid, all)
-			for pid, p := range all {
-				if _, known := w.throttled[pid]; !known && len(w.throttled) < maxProcesses {
-					w.throttled[pid], _ = throttledTime(pid)
-					w.names[pid] = p.name
-				}
-			}
-			w.mu.Unlock()
+		began := threadTime()
+		w.mu.Lock()
+		idle := len(w.followed) == 0
+		w.switches.read()
+		for _, s := range w.followed {
+			s.sample()
 		}
-		before = began
+		w.mu.Unlock()
+		var next <-chan time.Time
+		if !idle {
+			next = time.After(max(every, part*(threadTime()-began)))
+		}
 		select {
 		case <-w.stop:
 			return
-		case <-time.After(max(every, part*time.Since(began))):
+		case <-next:
+		case <-w.wake:
 		}
 	}
 }
 
-// sample reads the process and those at the other ends of the pipes that it waits for.
-func (w *Watch) sample() map[int]process {
-	all := map[int]process{}
-	now := make(map[string]task, len(w.last))
-	for next := []int{w.pid}; len(next) > 0 && len(all) < maxProcesses; next = next[1:] {
-		pid := next[0]
-		if _, done := all[pid]; done {
-			continue
-		}
-		p := w.process(pid, now)
-		all[pid] = p
-		for _, t := range p.threads {
-			if t.feeder != 0 {
-				next = append(next, t.feeder)
-			}
-		}
+// threadTime returns the processor time of this thread; 0 where the kernel does not count it.
+func threadTime() time.Duration {
+	var spent unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &spent) != nil {
+		return 0
 	}
-	w.last = now
-	maps.DeleteFunc(w.open, func(pid int, _ *descriptors) bool { return all[pid].threads == nil })
-	return all
+	return time.Duration(spent.Nano())
 }
-
-func (w *Watch) process(pid int, now map[string]task) (p process) {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	names, err := os.ReadDir(filepath.Join(dir, "task"))
-	if err != nil {
-		return p
-	}
-	if pid != w.pid {
-		p.name = name(pid)
-	}
-	open := w.open[pid]
-	if open == nil {
-		open = &descriptors{dir: dir, places: map[string]Place{}}
-		w.open[pid] = open
-	}
-	for _, thread := range names[:min(len(names), maxThreads)] {
-		at := filepath.Join(dir, "task", thread.Name())
-		t, err := readTask(at)
-		if err != nil {
-			continue
-		}
-		last, known := w.last[at]
-		switch {
-		case t.state != 'R':
-			t.at, t.pipe = open.place(&t)
-			if t.at.Kind == Process {
-				t.feeder = w.feeder(&t, at, pid)
-			}
-			if t.feeder != 0 {
-				t.at.Object = name(t.feeder)
-			}
-		case known && last.state == 'R' && t.onCPU == last.onCPU: // the kernel counts it at the end
-			t.at.Kind = RunQueue
-		case known: // it waited until it ran
-			t.at = last.at
-			t.feeder = last.feeder
-		default:
-			t.at.Kind = Unknown
-		}
-		now[at] = t
-		// The times of a thread that is new here may be older than the sample before.
-		if known || pid != w.pid && t.onCPU+t.queued < every {
-			p.threads = append(p.threads, sample{t.onCPU - last.onCPU, t.queued - last.queued, t.at, t.feeder})
-		}
-	}
-	return p
-}
-
-// channel is an end of a pipe.
-type channel struct {
-	pipe  string
-	reads bool
-}
-
-// feeder returns the process for which a thread of the process self waits: its child, or the one at
-// the other end of the pipe; 0 if it is not known.
-func (w *Watch) feeder(t *task, dir string, self int) int {
-	if t.call == unix.SYS_WAIT4 || t.call == unix.SYS_WAITID {
-		return child(dir)
-	}
-	at := channel{t.pipe, !sends[t.call]}
-	pid, known := w.feeders[at]
-	if !known && t.pipe != "" {
-		pid = otherEnd(t.pipe, at.reads, self)
-		w.feeders[at] = pid
-	}
-	return pid
-}
-
-// name returns a process's name, or its number.
-func name(pid int) string { return cmp.Or(program(pid), strconv.Itoa(pid)) }

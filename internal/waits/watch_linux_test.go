@@ -30,6 +30,15 @@ func start(t *testing.T, in, out *os.File, name string, args ...string) int {
 	return cmd.Process.Pid
 }
 
+// follow samples a process until the test ends.
+func follow(t *testing.T, pid int) *Watch {
+	t.Helper()
+	w := Open()
+	t.Cleanup(w.Close)
+	w.Follow(pid)
+	return w
+}
+
 // TestWatch samples real programs that wait for one thing only.
 func TestWatch(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -75,11 +84,11 @@ func TestWatch(t *testing.T) {
 		}, Place{Kind: Peer, Object: address.String()}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := Start(c.start(t))
-			defer w.Close()
+			pid := c.start(t)
+			w := follow(t, pid)
 			var all []Wait
-			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-				all = w.Waits()
+			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+				all = w.Take(pid)
 				if len(all) > 0 && all[0].Place == c.want {
 					return
 				}
@@ -91,10 +100,10 @@ func TestWatch(t *testing.T) {
 
 // TestWatch_Processor: the time on the processor and in its queue is the kernel's own count.
 func TestWatch_Processor(t *testing.T) {
-	w := Start(start(t, nil, nil, "sh", "-c", "while :; do :; done"))
-	defer w.Close()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		all := w.Waits()
+	pid := start(t, nil, nil, "sh", "-c", "while :; do :; done")
+	w := follow(t, pid)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(300 * time.Millisecond) {
+		all := w.Take(pid)
 		runs, sum := time.Duration(0), time.Duration(0)
 		for _, wait := range all {
 			sum += wait.Time
@@ -113,10 +122,10 @@ func TestWatch_Processor(t *testing.T) {
 
 // TestWatch_Ended: a process that has ended, or never was, is unknown and no error.
 func TestWatch_Ended(t *testing.T) {
-	w := Start(1 << 30)
+	const never = 1 << 30
+	w := follow(t, never)
 	time.Sleep(3 * every)
-	w.Close()
-	for _, wait := range w.Waits() {
+	for _, wait := range w.Take(never) {
 		if wait.Kind != Unknown {
 			t.Errorf("%+v", wait)
 		}

@@ -5,11 +5,17 @@ package waits
 // Watch samples nothing on this system.
 type Watch struct{}
 
-// Start begins nothing: only Linux shows what threads wait for.
-func Start(int) *Watch { return &Watch{} }
+// Open returns a Watch of nothing: only Linux shows what threads wait for.
+func Open() *Watch { return &Watch{} }
+
+// Follow does nothing.
+func (*Watch) Follow(int) {}
+
+// Keep does nothing.
+func (*Watch) Keep(map[int]bool) {}
 
 // Close does nothing.
 func (*Watch) Close() {}
 
-// Waits returns nothing.
-func (*Watch) Waits() []Wait { return nil }
+// Take returns nothing.
+func (*Watch) Take(int) []Wait { return nil }

@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
 
 // maxGroupsReported bounds the label values that a host's connections can make. Later groups are counted as "other".
@@ -55,6 +56,7 @@ func (l labels) compare(other labels) int {
 type group struct {
 	sent, received, retransmitted int64
 	limited                       map[limitedBy]float64      // seconds
+	waited                        map[waits.Kind]float64     // seconds
 	roundTrips                    [len(tripBounds) + 1]int64 // by bucket
 	roundTripSum                  float64                    // seconds
 }
@@ -73,6 +75,7 @@ func NewMetrics() *Metrics { return &Metrics{groups: map[labels]*group{}, shifts
 
 // Add adds a period's view. Views of a cumulative watch must not be added.
 func (m *Metrics) Add(v *View) {
+	counted := map[int]bool{} // programs, which may have several connections
 	for i := range v.Connections {
 		s := &v.Connections[i]
 		g := m.group(s)
@@ -86,6 +89,12 @@ func (m *Metrics) Add(v *View) {
 			}
 			for name, share := range f.Verdict.Shares {
 				g.limited[limitedBy{f.Direction, limiterLabel(f, name)}] += share * v.Span(s).Seconds()
+			}
+			if !counted[s.Owner.PID] {
+				for _, w := range f.Waits {
+					g.waited[w.Kind] += w.Time.Seconds()
+					counted[s.Owner.PID] = true
+				}
 			}
 			if f.RTT > 0 {
 				trip := f.RTT.Seconds()
@@ -129,7 +138,7 @@ func (m *Metrics) group(s *Observed) *group {
 		g = m.groups[key]
 	}
 	if g == nil {
-		g = &group{limited: map[limitedBy]float64{}}
+		g = &group{limited: map[limitedBy]float64{}, waited: map[waits.Kind]float64{}}
 		m.groups[key] = g
 	}
 	return g
@@ -176,6 +185,14 @@ func (m *Metrics) writeGroups(p *openmetrics.Page) {
 		}) {
 			p.Sample("limited_seconds_total", g.limited[k],
 				key.list("direction", string(k.direction), "limiter", k.limiter)...)
+		}
+	}
+	p.Family("program_seconds", "counter", "seconds",
+		"Time of the programs that limit a direction, by what they waited for: of four at once, on Linux.")
+	for _, key := range groups {
+		g := m.groups[key]
+		for _, kind := range slices.Sorted(maps.Keys(g.waited)) {
+			p.Sample("program_seconds_total", g.waited[kind], key.list("waits_for", string(kind))...)
 		}
 	}
 	for _, f := range []struct {

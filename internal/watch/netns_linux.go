@@ -99,6 +99,7 @@ func (one *netnsWatcher) enter(w *watcher, path string) error {
 	one.owners.close()
 	one.start = w.start
 	one.owners = w.owners
+	one.programs = w.programs
 	one.fast.spare = w.fast.spare
 	one.account.shortage = w.account.shortage
 	if err := one.open(); err != nil {

@@ -58,6 +58,7 @@ type watcher struct {
 	missed        int // dumps that failed
 	within        int // sockets of connections within this host that the last dump left out
 	unread        []verdict.Note
+	programs      *programs
 }
 
 func newWatcher(cfg Config) *watcher {
@@ -65,6 +66,7 @@ func newWatcher(cfg Config) *watcher {
 	account.shortage = &shortage{}
 	return &watcher{cfg: cfg, account: account, owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
 		fast: fast{spare: &[]live.Samples{}}, names: map[string]string{},
+		programs:   newPrograms(&cfg),
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 
@@ -118,8 +120,8 @@ func (w *watcher) name() {
 			return
 		}
 		c.Owner = owner
-		if w.cfg.Found != nil && (!w.cfg.Match.owned() || w.cfg.Match.owner(owner)) {
-			w.cfg.Found(owner.PID)
+		if !w.cfg.Match.owned() || w.cfg.Match.owner(owner) {
+			w.programs.follow(owner.PID)
 		}
 	})
 	if w.netns != nil {
@@ -242,6 +244,7 @@ func (w *watcher) show(each func(*View) error) (err error) {
 		v.Unread = append(v.Unread, w.netns.unread()...)
 	}
 	v.finish()
+	w.programs.look(v, w.cfg.Cumulative)
 	w.began = now
 	return each(v)
 }
@@ -271,6 +274,7 @@ func (w *watcher) close() {
 	if w.netns != nil {
 		w.netns.drop(func(*netnsWatcher) bool { return true })
 	}
+	w.programs.watch.Close()
 	w.sockets.Close()
 	w.owners.close()
 	w.activeSockets.close()

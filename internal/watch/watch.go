@@ -18,6 +18,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+	"github.com/fullpipe-net/fullpipe/internal/waits"
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
 
@@ -46,15 +47,16 @@ type Config struct {
 	Count bool
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
-	// Found, if set, gets each process with a matching connection that moved payload, at each dump of
-	// a cumulative watch on Linux.
-	Found func(pid int)
+	// Programs is the maximum number of programs that limit a flow and whose waits are sampled, on
+	// Linux; 0: none. It takes at most 2 % of a core.
+	Programs int
 }
 
-// Default returns the Config of `watch` without options and of the live page: periods of 2 s, samples each 100 ms, and
-// the network namespaces of containers where this process may look into them.
+// Default returns the Config of `watch` without options and of the live page: periods of 2 s, samples each 100 ms,
+// four programs, and the network namespaces of containers where this process may look into them.
 func Default() Config {
-	return Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond, Sampled: 64, Namespaces: SeesNamespaces()}
+	return Config{Every: 2 * time.Second, Sample: 100 * time.Millisecond, Sampled: 64, Namespaces: SeesNamespaces(),
+		Programs: 4}
 }
 
 func (c Config) complete() Config {
@@ -93,6 +95,8 @@ type Flow struct {
 	Awaited bool
 	// Leg is the direction of another connection that moves the same data; nil: none is known.
 	Leg *Leg
+	// Waits has what the program waited for, where it limits the flow, the longest first.
+	Waits []waits.Wait
 }
 
 // Observed is a connection in a period.

@@ -46,26 +46,11 @@ func (c *criteriaFlags) check() error {
 			c.places = append(c.places, text)
 			continue
 		}
-		name, subtype, _ := strings.Cut(text, "/")
-		limiter := verdict.Name(name)
-		if !slices.Contains(verdict.Names(), limiter) {
-			return exit.Usage("--fail-on", fmt.Sprintf("%q is no limiter", name), strings.Join(cmdflag.LimiterNames(), ", "))
+		path, err := cmdflag.RefusedLimiter(text)
+		if err != nil {
+			return err
 		}
-		_, parsed, ok := verdict.ParseLimiter(text)
-		if !ok {
-			try := name + ", which has no subtypes"
-			if all := verdict.Subtypes(limiter); len(all) > 0 {
-				paths := make([]string, len(all))
-				for i, s := range all {
-					paths[i] = verdict.LimiterPath(limiter, s)
-				}
-				try = strings.Join(paths, ", ")
-			}
-			return exit.Usage("--fail-on", fmt.Sprintf("%q is no subtype of %s", subtype, name), try)
-		}
-		if parsed != "" { // as in documents
-			c.on[i] = name + "/" + parsed
-		}
+		c.on[i] = path
 	}
 	c.on = slices.DeleteFunc(c.on, func(text string) bool { return strings.HasPrefix(text, lostAt) })
 	return nil
@@ -121,12 +106,7 @@ func (c *criteriaFlags) judge(d transfer.Direction, goodput *float64, v verdict.
 			Passed:      goodput != nil && *goodput >= float64(c.below)})
 	}
 	if len(c.on) > 0 {
-		found := string(v.Limiter)
-		if v.Subtype != "" {
-			found += "/" + v.Subtype
-		}
-		all = append(all, record.Criterion{Direction: d, Criterion: "fail-on", Refused: c.on, Limiter: found,
-			Passed: !slices.Contains(c.on, found) && !slices.Contains(c.on, string(v.Limiter))})
+		all = append(all, cmdflag.JudgeLimiter(d, c.on, v))
 	}
 	if len(c.places) > 0 {
 		found, passed := l.at(c.places)

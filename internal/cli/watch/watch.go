@@ -210,7 +210,7 @@ func (f *flags) run(cmd *cobra.Command) (err error) {
 		return f.export(cmd, cfg, follow)
 	}
 	if f.length > 0 {
-		return watchFor(cmd, "", cfg, f.length, follow)
+		return watchFor(cmd, "", cfg, f.length, follow, criteria{})
 	}
 	if table {
 		return tui.Run(cmd.Context(), cmd.InOrStdin(), console.Raw(cmd.OutOrStdout()),
@@ -251,6 +251,9 @@ func (f *flags) config(m watch.Match) watch.Config {
 	cfg.Match = m
 	cfg.Every = f.every
 	cfg.Cumulative = f.length > 0
+	if cfg.Cumulative { // only periods tell which programs limit
+		cfg.Programs = 0
+	}
 	cfg.Anonymize = f.anonymize
 	cfg.Sampled = cmp.Or(f.sampled, -1)
 	cfg.Namespaces = f.everywhere
@@ -289,18 +292,16 @@ func (f *flags) hookOutput(cmd *cobra.Command, table bool) io.Writer {
 }
 
 // watchFor watches so long and prints one document about all of it.
-func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.Duration, follow following) error {
+func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.Duration, follow following,
+	refused criteria) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), length)
 	defer cancel()
 	var doc *record.Watch
 	losses := watchLosses(target)
 	defer losses.close()
-	sampled := samplePrograms(target, &cfg)
-	defer sampled.close()
 	err := follow(ctx, cfg, func(v *watch.View) error {
 		doc = report.Watch(present.Header(cmd), target, v)
 		losses.add(doc)
-		sampled.add(doc)
 		return nil
 	})
 	interrupted := cmd.Context().Err()
@@ -314,11 +315,17 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	if target != "" && doc.Matching == 0 && interrupted == nil {
 		return &noConnection{target, cfg.Match, runtime.GOOS == "linux" && os.Geteuid() != 0}
 	}
+	if len(doc.Connections) > 0 && len(doc.Connections[0].Directions) > 0 {
+		doc.Criteria = refused.judge(&doc.Connections[0].Directions[0])
+	}
 	if err := present.Document(cmd, doc); err != nil {
 		return err
 	}
-	if interrupted != nil {
+	switch {
+	case interrupted != nil:
 		return exit.Status(exit.Interrupted)
+	case failed(doc):
+		return exit.Status(exit.No)
 	}
 	return nil
 }

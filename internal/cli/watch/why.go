@@ -109,6 +109,7 @@ func NewWhy() *cobra.Command {
 	length := 5 * time.Second
 	everywhere := false
 	count := false
+	var refused criteria
 	cmd := &cobra.Command{
 		Use:   "why TARGET",
 		Short: "find the limiter of a running program's connections",
@@ -124,11 +125,15 @@ limiters than on Linux, and on FreeBSD none: see fullpipe watch --help.`,
   fullpipe why backup.py
   fullpipe why :443
   fullpipe why backup.example.org
-  fullpipe why backup.service --for 20s`,
+  fullpipe why backup.service --for 20s
+  fullpipe why rsync --fail-on waits:disk`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if length < time.Second || length > time.Hour {
 				return exit.Usage("--for", fmt.Sprintf("%v is not between 1s and 1h", length), "--for 5s")
+			}
+			if err := refused.check(); err != nil {
+				return err
 			}
 			t := &targets{ctx: cmd.Context()}
 			m, err := t.parse(args[0])
@@ -136,7 +141,7 @@ limiters than on Linux, and on FreeBSD none: see fullpipe watch --help.`,
 				return err
 			}
 			cfg := watch.Config{Match: m, Every: min(time.Second, length/4), Window: length, Cumulative: true,
-				Namespaces: everywhere, Count: count}
+				Namespaces: everywhere, Count: count, Programs: 4}
 			if len(m.PIDs) == 1 {
 				cfg.Namespaces = false
 				cfg.Namespace, err = otherNamespace(m.PIDs[0])
@@ -144,12 +149,13 @@ limiters than on Linux, and on FreeBSD none: see fullpipe watch --help.`,
 					return exit.Usage("TARGET", exit.Plain(err), "the PID of a program that runs, or root's rights for another's")
 				}
 			}
-			return watchFor(cmd, args[0], cfg, length, watch.Run)
+			return watchFor(cmd, args[0], cfg, length, watch.Run, refused)
 		},
 	}
 	cmd.Flags().Var((*cmdflag.Period)(&length), "for", "how long to look")
 	registerEverywhere(&everywhere, cmd.Flags())
 	registerCount(&count, cmd.Flags())
+	refused.add(cmd.Flags())
 	return cmd
 }
 

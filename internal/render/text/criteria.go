@@ -22,6 +22,10 @@ func criterionFound(c *record.Criterion) string {
 	switch {
 	case c.Limiter != "":
 		return "limited by " + limiterPath(c.Limiter)
+	case c.WaitsFor != "":
+		return "the program waits most for " + c.WaitsFor
+	case strings.HasPrefix(c.Refused[0], "waits:"):
+		return "its program does not limit it"
 	case len(c.LostAt) > 0:
 		return "places of loss: " + strings.ReplaceAll(strings.Join(c.LostAt, ", "), record.Elsewhere,
 			"not watched")

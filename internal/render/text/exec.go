@@ -69,25 +69,29 @@ func Exec(w io.Writer, e *record.Exec) {
 		fmt.Fprintf(w, "  and %s with %s together\n", count(len(rest), "lighter connection"), units.Size(sum))
 	}
 	if len(heaviest) > 0 {
-		if action := execAction(&heaviest[0]); action != "" {
-			writeDo(w, action)
-		}
+		writeExecAction(w, heaviest[0].Directions)
 	}
 	writeExecNotes(w, e)
 }
 
-// execAction returns the action for a connection's direction with more payload, or "" without enough payload.
-func execAction(c *record.ExecConnection) string {
+// writeExecAction prints what the program waited for and the action for the direction with more
+// payload, if it has enough.
+func writeExecAction(w io.Writer, directions []record.Direction) {
 	var most *record.Direction
-	for i := range c.Directions {
-		if d := &c.Directions[i]; d.Bytes != nil && *d.Bytes >= minJudgedBytes && (most == nil || *d.Bytes > *most.Bytes) {
+	for i := range directions {
+		if d := &directions[i]; d.Bytes != nil && *d.Bytes >= minJudgedBytes && (most == nil || *d.Bytes > *most.Bytes) {
 			most = d
 		}
 	}
 	if most == nil {
-		return ""
+		return
 	}
-	return doAbout(most.Fix, most.Verdict)
+	if row := Waits(most.Waits); row != "" {
+		fmt.Fprintln(w, hanging(w, "  - ", row))
+	}
+	if action := doAbout(most.Fix, most.Verdict); action != "" {
+		writeDo(w, action)
+	}
 }
 
 func execConnectionRows(c *record.ExecConnection, t *table) {

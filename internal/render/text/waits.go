@@ -22,8 +22,8 @@ var waitNames = map[string]string{
 // unnamed has the objects of a wait whose object is not known.
 var unnamed = map[string]string{"disk": "a disk", "process": "another program", "peer": "the far end"}
 
-// waitsRow formats what a program waited for, the longest first; "" if it was not sampled.
-func waitsRow(all []record.Wait) string {
+// Waits formats what a program waited for, the longest first; "" if it was not sampled.
+func Waits(all []record.Wait) string {
 	total := 0.0
 	for i := range all {
 		total += all[i].Seconds
@@ -48,6 +48,12 @@ func waitText(w *record.Wait) string {
 			object = unnamed[w.Kind]
 		}
 		text = fmt.Sprintf(text, object)
+	}
+	if w.Operation != "" {
+		text += ", " + w.Operation
+	}
+	if w.Requests > 0 {
+		text += fmt.Sprintf(", %s a request", SecondsText(w.RequestMeanS))
 	}
 	if w.Program != "" {
 		text += " (" + w.Program + ")"

@@ -39,7 +39,7 @@ func why(w io.Writer, d *record.Watch) {
 	for _, e := range f.Evidence {
 		fmt.Fprintln(w, hanging(w, "  - ", cmp.Or(Sentence(e), e.Text)))
 	}
-	if row := waitsRow(f.Waits); row != "" {
+	if row := Waits(f.Waits); row != "" {
 		fmt.Fprintln(w, hanging(w, "  - ", row))
 	}
 	for _, row := range lostRows(f.LostAt, f.Direction, nil) {
@@ -60,6 +60,7 @@ func why(w io.Writer, d *record.Watch) {
 		fmt.Fprintln(w)
 		WatchRows(w, d, Rows)
 	}
+	writeCriteria(w, d.Criteria)
 }
 
 // whyAnswer formats the verdict as a clause.
