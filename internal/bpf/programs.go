@@ -52,12 +52,12 @@ var (
 			"network namespace and reason of dropped TCP packets; " +
 			"the port and the first unsent range of the socket that sends one", 690, Dual, tracing + "; Linux 5.17"}
 	Switches = Program{"fullpipe_switch", "tp_btf/sched_switch",
-		"the number, state, system call and its first argument of threads of followed programs", 0, Dual,
+		"the number, state, system call and its first argument of threads of followed programs", 364, Dual,
 		tracing + "; Linux 5.18"}
-	RequestsIssued = Program{"fullpipe_issue", "tp_btf/block_rq_issue", "the address of a request of a block device", 0,
+	RequestsIssued = Program{"fullpipe_issue", "tp_btf/block_rq_issue", "the address of a request of a block device", 865,
 		Dual, tracing + "; Linux 5.18"}
 	RequestsCompleted = Program{"fullpipe_compl", "tp_btf/block_rq_complete",
-		"device, operation, length and time of a request of a block device", 0, Dual, tracing + "; Linux 5.18"}
+		"device, operation, length and time of a request of a block device", 877, Dual, tracing + "; Linux 5.18"}
 )
 
 // Programs returns all programs.
