@@ -27,7 +27,7 @@ import (
 type waitProgram struct {
 	name   string // that owns the connection
 	target string // of why
-	run    string // sends $F, or what $READ writes
+	run    string // sends $F, or the output of $READ
 	reads  string // the $READ of a file; "": run reads $F itself
 	client string // of a server, which sends to it
 	relay  string // sends what $IN gives; "": it cannot
@@ -46,8 +46,8 @@ var waitPrograms = []waitProgram{
 	{name: "socat", target: "socat", run: "socat -u FILE:$F TCP:$OUT", relay: "socat -u TCP:$IN TCP:$OUT"},
 	{name: "curl --upload", target: "curl", run: "curl -s -T $F telnet://$OUT", relay: ""},
 	{name: "python", target: "python3", run: "python3 $D/copy.py $F $OUT", relay: "python3 $D/copy.py $IN $OUT"},
-	{name: "nginx", target: "nginx", run: "nginx -p $D -c $D/nginx.conf", client: "curl -s -o /dev/null http://127.0.0.1:8081/file",
-		relay: "nginx -p $D -c $D/nginx.conf"},
+	{name: "nginx", target: "nginx", run: "nginx -p $D -c $D/nginx.conf",
+		client: "curl -s -o /dev/null http://127.0.0.1:8081/file", relay: "nginx -p $D -c $D/nginx.conf"},
 	{name: "http.server", target: "python3", run: "cd $D && python3 -m http.server 8081",
 		client: "curl -s -o /dev/null http://127.0.0.1:8081/file"},
 	{name: "rsync", target: "rsync", run: "rsync --daemon --no-detach --config=$D/rsyncd.conf",
@@ -113,8 +113,8 @@ func newWaitBench(t *testing.T) *waitBench {
 			"error_log stderr; events {}\nhttp { access_log off; proxy_buffering off; sendfile on;\n"+
 			"server { listen 127.0.0.1:8081; location / { root "+b.dir+"; }\n"+
 			"location /relay { proxy_pass http://127.0.0.1:8084/; } } }\n"), 0o600),
-		os.WriteFile(b.dir+"/rsyncd.conf", []byte("use chroot=no\nuid=root\ngid=root\naddress=127.0.0.1\nport=8082\n[d]\npath="+
-			b.dir+"\nread only=yes\n"), 0o600),
+		os.WriteFile(b.dir+"/rsyncd.conf", []byte("use chroot=no\nuid=root\ngid=root\naddress=127.0.0.1\n"+
+			"port=8082\n[d]\npath="+b.dir+"\nread only=yes\n"), 0o600),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,8 @@ func sh(t *testing.T, script string) {
 func (b *waitBench) start(t *testing.T, script string, env ...string) (stop func()) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", "echo $$ > "+b.disk+"/cgroup.procs; echo $$ > "+b.cpu+"/cgroup.procs; "+script)
-	cmd.Env = append(os.Environ(), append(env, "D="+b.dir, "F="+b.dir+"/file", "OUT=127.0.0.1:8083", "IN=127.0.0.1:8084")...)
+	cmd.Env = append(os.Environ(), append(env, "D="+b.dir, "F="+b.dir+"/file", "OUT=127.0.0.1:8083",
+		"IN=127.0.0.1:8084")...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -276,7 +277,7 @@ func touch(t *testing.T, file string) {
 	}
 }
 
-// waitAnswer is what why said of a cell.
+// waitAnswer is the result of why.
 type waitAnswer struct {
 	limiter, kind, confidence string
 	share, unknown            float64
@@ -363,14 +364,14 @@ func TestBankWaits(t *testing.T) {
 			remove := b.begin(t, c)
 			time.Sleep(1500 * time.Millisecond)
 			before := moved(t, 2*time.Second)
-			var answers [2]waitAnswer
+			var said [2]waitAnswer
 			var both sync.WaitGroup
-			for i := range answers {
-				both.Go(func() { answers[i] = b.ask(c.program.target, i == 0) })
+			for i := range said {
+				both.Go(func() { said[i] = b.ask(c.program.target, i == 0) })
 			}
 			both.Wait()
 			n++
-			for i, a := range answers {
+			for i, a := range said {
 				switch {
 				case a.kind == c.kind:
 					right[i]++
@@ -381,13 +382,13 @@ func TestBankWaits(t *testing.T) {
 			remove()
 			time.Sleep(time.Second)
 			after := moved(t, 3*time.Second)
-			if a := answers[0]; a.sure() && a.kind == c.kind {
+			if a := said[0]; a.sure() && a.kind == c.kind {
 				sure++
 				if after >= 1.1*before {
 					gained++
 				}
 			}
-			t.Logf("with: %v; without: %v; %.1f → %.1f Mbit/s", answers[0], answers[1], before/1e6, after/1e6)
+			t.Logf("with: %v; without: %v; %.1f → %.1f Mbit/s", said[0], said[1], before/1e6, after/1e6)
 		})
 	}
 	claims := []struct {
@@ -409,6 +410,6 @@ func TestBankWaits(t *testing.T) {
 		verdict = "pass"
 	}
 	record(t, bankRow{Section: "What a program waits for", Case: "the cause is removed",
-		Claim: "goodput rises by 10 % in each sure case", Measured: fmt.Sprintf("%d of %d", gained, sure), Spread: "one run a cell",
-		Verdict: verdict, Command: "fullpipe why PROGRAM"})
+		Claim: "goodput rises by 10 % in each sure case", Measured: fmt.Sprintf("%d of %d", gained, sure),
+		Spread: "one run a cell", Verdict: verdict, Command: "fullpipe why PROGRAM"})
 }

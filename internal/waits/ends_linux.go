@@ -75,7 +75,8 @@ func parseAddress(text string) (netip.AddrPort, bool) {
 }
 
 // otherEnd finds the process at the other end of a pipe, by its name such as "pipe:[4026]": one that
-// has it open to write where reads is set, else to read. It returns 0 if none is seen.
+// has it open to write where reads is set, else to read. Of several it is the oldest, for which the
+// others work. It returns 0 if none is seen.
 func otherEnd(pipe string, reads bool, self int) int {
 	processes, err := os.ReadDir("/proc")
 	if err != nil {
@@ -85,9 +86,10 @@ func otherEnd(pipe string, reads bool, self int) int {
 	if reads {
 		mode = 0o200
 	}
+	oldest := 0
 	for _, p := range processes {
 		pid, err := strconv.Atoi(p.Name())
-		if err != nil || pid == self {
+		if err != nil || pid == self || oldest != 0 && pid > oldest {
 			continue
 		}
 		dir := filepath.Join("/proc", p.Name(), "fd")
@@ -101,11 +103,12 @@ func otherEnd(pipe string, reads bool, self int) int {
 				continue
 			}
 			if info, err := os.Lstat(link); err == nil && info.Mode()&mode != 0 {
-				return pid
+				oldest = pid
+				break
 			}
 		}
 	}
-	return 0
+	return oldest
 }
 
 // child returns the newest child of a thread; 0 if it has none, or the kernel does not list them

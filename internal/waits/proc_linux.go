@@ -142,7 +142,7 @@ func kindOf(t *task) Kind {
 type descriptors struct {
 	dir    string // /proc/PID
 	places map[string]Place
-	known  map[call]portion // what descriptors were that may be closed now
+	known  map[call]portion // of descriptors that may be closed now
 }
 
 // maxKnown bounds the calls that are remembered.

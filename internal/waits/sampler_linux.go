@@ -240,7 +240,7 @@ func (s *sampler) feeder(t *task, dir string, self int) int {
 	}
 	at := channel{t.pipe, !sends[t.call]}
 	pid, known := s.feeders[at]
-	if !known && t.pipe != "" {
+	if t.pipe != "" && (!known || pid != 0 && program(pid) == "") { // not yet, or it has ended
 		pid = otherEnd(t.pipe, at.reads, self)
 		s.feeders[at] = pid
 	}

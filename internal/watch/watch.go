@@ -47,7 +47,7 @@ type Config struct {
 	Count bool
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
-	// Programs is the maximum number of programs that limit a flow and whose waits are sampled, on
+	// Programs is the maximum number of programs that are sampled because they limit a flow, on
 	// Linux; 0: none. It takes at most 2 % of a core.
 	Programs int
 }

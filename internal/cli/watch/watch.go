@@ -251,7 +251,7 @@ func (f *flags) config(m watch.Match) watch.Config {
 	cfg.Match = m
 	cfg.Every = f.every
 	cfg.Cumulative = f.length > 0
-	if cfg.Cumulative { // only periods tell which programs limit
+	if cfg.Cumulative { // only periods show which programs limit
 		cfg.Programs = 0
 	}
 	cfg.Anonymize = f.anonymize
@@ -294,11 +294,11 @@ func (f *flags) hookOutput(cmd *cobra.Command, table bool) io.Writer {
 // watchFor watches so long and prints one document about all of it.
 func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.Duration, follow following,
 	refused criteria) error {
+	var doc *record.Watch
+	losses := watchLosses(target) // before the time begins: a busy machine takes seconds for it
+	defer losses.close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), length)
 	defer cancel()
-	var doc *record.Watch
-	losses := watchLosses(target)
-	defer losses.close()
 	err := follow(ctx, cfg, func(v *watch.View) error {
 		doc = report.Watch(present.Header(cmd), target, v)
 		losses.add(doc)
