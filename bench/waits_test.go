@@ -400,7 +400,7 @@ func TestBankWaits(t *testing.T) {
 		if float64(right[i]) >= claim.least*float64(n) && sureWrong[i] == 0 {
 			verdict = "pass"
 		}
-		record(t, bankRow{Section: "What a program waits for", Case: claim.name,
+		record(t, bankRow{Section: "Waits of a program", Case: claim.name,
 			Claim:    fmt.Sprintf("%.0f %% right, none sure and wrong", 100*claim.least),
 			Measured: fmt.Sprintf("%d of %d right", right[i], n), Spread: fmt.Sprintf("%d sure and wrong", sureWrong[i]),
 			Verdict: verdict, Command: "fullpipe why PROGRAM"})
@@ -409,7 +409,7 @@ func TestBankWaits(t *testing.T) {
 	if gained == sure {
 		verdict = "pass"
 	}
-	record(t, bankRow{Section: "What a program waits for", Case: "the cause is removed",
+	record(t, bankRow{Section: "Waits of a program", Case: "the cause is removed",
 		Claim: "goodput rises by 10 % in each sure case", Measured: fmt.Sprintf("%d of %d", gained, sure),
 		Spread: "one run a cell", Verdict: verdict, Command: "fullpipe why PROGRAM"})
 }
