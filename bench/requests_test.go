@@ -20,8 +20,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/stats"
 )
 
-// load is the result of a load of requests over loopback.
-type load struct{ perSecond, p50 float64 }
+// requestLoad is the result of a load of requests over loopback.
+type requestLoad struct{ perSecond, p50 float64 }
 
 // TestBankRequests compares with neper's tcp_rr and tcp_crr ($NEPER is the directory of the two programs): requests of
 // 200 bytes and responses of 1,000, client and server on a core of their own, runs in turn.
@@ -42,15 +42,15 @@ func TestBankRequests(t *testing.T) {
 }
 
 func bankRequests(t *testing.T, program, neper, method string, flows int) {
-	var ours, theirs []load
-	each := func(runs []load, of func(load) float64) (all []float64) {
+	var ours, theirs []requestLoad
+	each := func(runs []requestLoad, of func(requestLoad) float64) (all []float64) {
 		for _, r := range runs {
 			all = append(all, of(r))
 		}
 		return all
 	}
-	perSecond := func(l load) float64 { return l.perSecond }
-	p50 := func(l load) float64 { return 1e6 * l.p50 }
+	perSecond := func(l requestLoad) float64 { return l.perSecond }
+	p50 := func(l requestLoad) float64 { return 1e6 * l.p50 }
 	runs := exact{want: 8, crowded: true}
 	for runs.more() {
 		alone(t, func() {
@@ -94,7 +94,7 @@ func pinned(core int, program string, args ...string) *exec.Cmd {
 	return exec.Command("taskset", append([]string{"-c", strconv.Itoa(core), program}, args...)...)
 }
 
-func runNeper(t *testing.T, program string, flows int) load {
+func runNeper(t *testing.T, program string, flows int) requestLoad {
 	t.Helper()
 	shared := []string{"-F", strconv.Itoa(flows), "-T", "1", "-Q", "200", "-R", "1000", "-l", "3"}
 	server := pinned(0, program, shared...)
@@ -109,7 +109,7 @@ func runNeper(t *testing.T, program string, flows int) load {
 		server.Process.Kill()
 		t.Fatalf("%v: %v: %s", client.Args, err, out.String())
 	}
-	var l load
+	var l requestLoad
 	for line := range strings.Lines(out.String()) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		v, err := strconv.ParseFloat(value, 64)
@@ -127,7 +127,7 @@ func runNeper(t *testing.T, program string, flows int) load {
 	return l
 }
 
-func runRequests(t *testing.T, program, method string, flows int) load {
+func runRequests(t *testing.T, program, method string, flows int) requestLoad {
 	t.Helper()
 	server := pinned(0, program, "serve", "--listen", "127.0.0.1:5298")
 	text, _ := runPair(t, server, "key: ", func(line string) *exec.Cmd {
@@ -141,5 +141,5 @@ func runRequests(t *testing.T, program, method string, flows int) load {
 	if err := json.Unmarshal(text, &doc); err != nil || doc.Turns == nil {
 		t.Fatalf("fullpipe: %v\n%s", err, text)
 	}
-	return load{doc.RequestsPerS, doc.Turns.P50S}
+	return requestLoad{doc.RequestsPerS, doc.Turns.P50S}
 }
