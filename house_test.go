@@ -77,7 +77,7 @@ const pureLayers = 2
 var mayCallTheKernel = []string{"internal/socket", "internal/atomicfile", "internal/path", "internal/capture",
 	"internal/lab", "internal/host",
 	"internal/bpf", "internal/sockops", "internal/sockdiag", "internal/socklist", "internal/testenv",
-	"internal/waits"}
+	"internal/waits", "internal/drops"}
 
 // mayChangeFiles are the packages that may create, change, rename or remove files, with the files.
 var mayChangeFiles = map[string]string{

@@ -31,10 +31,15 @@ func TestMeasureNamesPlacesOfLoss(t *testing.T) {
 			"add rule inet t c tcp dport 5201 meta length > 1000 numgen inc mod 100 < 1 drop'; "
 		serve = "exec $F serve --quiet"
 	)
+	// What a container without privileges for tracing has.
+	const countersOnly = "setpriv --bounding-set -bpf,-perfmon,-sys_admin "
 	for _, tt := range []struct {
 		name, path, far            string
 		place, side, watched, text string // of the most bytes
 	}{
+		{"the receiver's firewall, by counters", path, strings.Replace(firewall, "1 drop", "1 counter drop", 1) +
+			strings.Replace(serve, "exec ", "exec "+countersOnly, 1) + " --drops=auto", "firewall", record.ReceiverHost,
+			record.SenderHost, "the receiver's firewall (nftables counter, inet t c handle "},
 		{"the receiver's firewall", path, firewall + serve + " --drops", "firewall", record.ReceiverHost, record.BothHosts,
 			"the receiver's firewall (NETFILTER_DROP, input hook): "},
 		{"the receiver's firewall, not watched", path, firewall + serve, record.Elsewhere, "", record.SenderHost,

@@ -56,7 +56,7 @@ type Session struct {
 	Offered func(transfer.Spec) (Allowance, error)
 	// Losses, if not nil, is called at the beginning of each transfer. Its result returns what the kernel dropped of
 	// this end's streams, at their end. The client gets reasons and counts, and no device's name.
-	Losses func() func(e *transfer.End, sends bool) *transfer.Losses
+	Losses func() func(e *transfer.End, sends bool)
 	// Event, if not nil, receives each accepted transfer at its end, also if the client has left.
 	Event func(*transfer.Result)
 

@@ -116,7 +116,7 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 		err error
 	}
 	done := make(chan outcome, 1)
-	losses := func(*transfer.End, bool) *transfer.Losses { return nil }
+	losses := func(*transfer.End, bool) {}
 	if t.Losses != nil {
 		losses = t.Losses()
 	}
@@ -125,8 +125,8 @@ func (t *offered) move(ctx context.Context, streams []*socket.Stream) error {
 		end, err := move(ctx)
 		if concurrent := over(); end != nil {
 			end.ConcurrentTests = concurrent
-			end.Losses = losses(end, p.Send)
 		}
+		losses(end, p.Send)
 		done <- outcome{end, err}
 	}()
 	for {

@@ -17,7 +17,7 @@ var naming = map[string]string{
 	"peer": "peer", "peers": "peer", "host": "host", "file": "file", "files": "file", "reference": "line",
 	"command": "word",
 	"host_id": "host-id", "path_key": "path", "id": "id", "test_id": "test", "labels": "label", "prefix": "prefix",
-	"via": "via", "dev": "dev", "object": "object",
+	"via": "via", "dev": "dev", "firewall_rule": "rule", "object": "object",
 }
 
 // closed lists the keys with values from closed lists, times or versions.
@@ -27,7 +27,7 @@ var closed = map[string]bool{"schema": true, "version": true, "started_at": true
 	"origin": true, "kind": true,
 	"code": true, "cause": true, "slower": true, "role": true, "protocol": true, "method": true, "vantage": true,
 	"tap_at": true, "unit": true,
-	"congestion": true, "kernel": true, "type": true, "place": true, "side": true, "drop_reason": true, "qdisc": true,
+	"congestion": true, "kernel": true, "type": true, "place": true, "side": true, "drop_reason": true, "counter": true, "qdisc": true,
 	"watched": true, "grade": true, "system": true}
 
 // addresses matches texts that may be IP addresses; address leaves others unchanged.

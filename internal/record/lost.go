@@ -1,7 +1,17 @@
 package record
 
+import "github.com/fullpipe-net/fullpipe/internal/verdict"
+
 // LostAt is a place where packets of a transfer were dropped, by the kernel of a watched host.
 type LostAt struct {
+	// Confidence is high where drops were matched to retransmissions by sequence range, or to the
+	// test's own connections. By counters of the whole host it is medium if their numbers fit the
+	// retransmissions, else low. Absent in documents of versions without counters: high.
+	Confidence verdict.Confidence `json:"confidence,omitempty"`
+	// Counter moved: its name in nstat, ip, tc, nft or ethtool. Absent without one.
+	Counter string `json:"counter,omitempty"`
+	// Rule is nftables' that counted most of the drops: family, table, chain and handle.
+	Rule string `json:"firewall_rule,omitempty"`
 	// Place is firewall, filter, queue, device, backlog, socket, route, packet-size, invalid or
 	// other; between-hosts if no place of both hosts dropped these packets; elsewhere if only one
 	// host was watched, or not all of its packets; not-lost if they had arrived before (DSACK).

@@ -71,6 +71,7 @@ func Direction(r *transfer.Result, v verdict.Verdict, intervals []transfer.Inter
 	d.CPU = newCPU(r)
 	d.Latency = Latency(r.Latency, &d)
 	d.LostAt = lossesOf(r, &d).LostAt()
+	d.Warnings = append(slices.Clip(d.Warnings), lossNotes(r, &d)...)
 	guard.Direction(&d)
 	d.Fix = text.FixSentences(d.Fix)
 	d.Evidence = text.EvidenceSentences(d.Evidence)

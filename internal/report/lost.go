@@ -21,6 +21,9 @@ type Losses struct {
 	Retransmitted *int64
 	// Spurious has the retransmitted segments that had arrived before; nil: not known.
 	Spurious *int64
+	// SenderCounters and ReceiverCounters moved during the transfer; nil: none, or not known.
+	SenderCounters, ReceiverCounters []transfer.DropCounter
+	Moves                            []transfer.Move // the sender's retransmissions by time; nil: not known
 	// AddressesChange reports that drops behind a NAT or proxy cannot be seen.
 	AddressesChange bool
 }
@@ -30,12 +33,15 @@ func lossesOf(r *transfer.Result, d *record.Direction) Losses {
 	l := Losses{MSS: d.MSSBytes, Retransmitted: d.RetransmittedSegment, AddressesChange: r.AddressesChange()}
 	if e := r.Sender(); e != nil {
 		l.Sender = e.Losses
+		l.SenderCounters = e.DropCounters
+		l.Moves = e.Retransmissions()
 		if n, known := e.Spurious(); known {
 			l.Spurious = &n
 		}
 	}
 	if e := r.Receiver(); e != nil {
 		l.Receiver = e.Losses
+		l.ReceiverCounters = e.DropCounters
 	}
 	return l
 }
@@ -44,7 +50,7 @@ func lossesOf(r *transfer.Result, d *record.Direction) Losses {
 // retransmissions that their drops do not explain were lost elsewhere, or had arrived before.
 func (l Losses) LostAt() (all []record.LostAt) {
 	if l.Sender == nil && l.Receiver == nil {
-		return nil
+		return l.byCounters(record.OrZero(l.Retransmitted) - record.OrZero(l.Spurious))
 	}
 	if l.Sender != nil && l.Receiver != nil && l.Receiver.Retransmits {
 		l.Receiver = nil // both ends are one host, which reports the same twice
@@ -76,10 +82,10 @@ func (l Losses) LostAt() (all []record.LostAt) {
 		all = append(all, one)
 	}
 	for _, p := range sender.Places {
-		add(place(p, record.SenderHost))
+		add(place(p, record.SenderHost, l.SenderCounters))
 	}
 	for _, p := range receiver.Places {
-		one := place(p, record.ReceiverHost)
+		one := place(p, record.ReceiverHost, l.ReceiverCounters)
 		if !receiver.Retransmits { // its drops are matched by bytes: all of them are retransmitted
 			one.Bytes = p.Dropped
 			one.Segments = segmentsOf(p.Dropped)
@@ -94,6 +100,11 @@ func (l Losses) LostAt() (all []record.LostAt) {
 	}
 	if arrived := min(record.OrZero(l.Spurious), segments); arrived > 0 {
 		add(record.LostAt{Place: record.NotLost, Segments: arrived, Bytes: min(arrived*mss, total)})
+	}
+	if watched != record.BothHosts && segments > 0 {
+		for _, one := range l.byCounters(segments) { // of the end that was not watched
+			add(one)
+		}
 	}
 	if total > 0 && segments > 0 {
 		rest := record.LostAt{Place: record.Elsewhere, Segments: segments, Bytes: total}
@@ -117,9 +128,104 @@ func (l Losses) watched() string {
 	return record.BothHosts
 }
 
-func place(p transfer.LossPlace, side string) record.LostAt {
+// byCounters returns the place of segments by the counters of the ends that were not watched, if
+// they know it. Absent rows are not known.
+func (l Losses) byCounters(segments int64) []record.LostAt {
+	mss := int64(cmp.Or(l.MSS, transfer.DefaultMSS))
+	senders, receivers := l.SenderCounters, l.ReceiverCounters
+	watched := record.BothHosts
+	if l.Sender != nil {
+		senders = nil
+		watched = record.ReceiverHost
+	}
+	if l.Receiver != nil {
+		receivers = nil
+		watched = record.SenderHost
+	}
+	losses := lost.Lost{Segments: segments, MSS: mss, Moves: l.Moves}
+	found, ok := losses.Explain(places(senders), places(receivers))
+	if !ok {
+		return nil
+	}
+	one := record.LostAt{Confidence: verdict.Low, Side: record.ReceiverHost, Watched: watched,
+		Segments: found.Segments, Bytes: found.Segments * mss, AddressesChange: l.AddressesChange}
+	c := places(receivers)
+	if found.Sender {
+		one.Side = record.SenderHost
+		c = places(senders)
+	}
+	if found.Exact {
+		one.Confidence = verdict.Medium
+	}
+	counter := &c[found.Index]
+	one.Place = string(knownKind(counter.Place))
+	one.Counter = counter.Name
+	one.Rule = counter.Rule
+	one.Dev = counter.Device
+	one.Qdisc = counter.Qdisc
+	one.DroppedPackets = counter.Packets
+	one.DroppedBytes = counter.Bytes
+	if l.Retransmitted != nil {
+		one.Share = shareOf(found.Segments, *l.Retransmitted)
+	}
+	return []record.LostAt{one}
+}
+
+// places returns the counters of places. The others are hints.
+func places(all []transfer.DropCounter) []transfer.DropCounter {
+	return slices.DeleteFunc(slices.Clone(all), func(c transfer.DropCounter) bool {
+		return c.Place == string(lost.AllowanceExceeded)
+	})
+}
+
+// knownKind returns a far end's kind of place, which may be newer.
+func knownKind(place string) lost.Kind {
+	if slices.Contains(lost.Kinds(), lost.Kind(place)) {
+		return lost.Kind(place)
+	}
+	return lost.Other
+}
+
+// lossNotes returns a hint for each counter of packets beyond what a cloud allows a host, and what
+// this user may not see of a lossy direction without places of loss.
+func lossNotes(r *transfer.Result, d *record.Direction) (notes []string) {
+	if r.Near != nil && r.Near.DropsNotPermitted && d.LostAt == nil && record.OrZero(d.RetransmittedSegment) > 0 {
+		notes = append(notes, noPlacesOfLoss().Text)
+	}
+	for _, e := range []*transfer.End{r.Near, r.Far} {
+		if e == nil {
+			continue
+		}
+		for _, c := range e.DropCounters {
+			if c.Place == string(lost.AllowanceExceeded) {
+				notes = append(notes, text.AllowanceNote(c, e == r.Far))
+			}
+		}
+	}
+	return notes
+}
+
+// ruleOf returns the only rule of nftables whose counter moved.
+func ruleOf(counters []transfer.DropCounter) (rule string) {
+	for i := range counters {
+		if counters[i].Rule == "" {
+			continue
+		}
+		if rule != "" {
+			return ""
+		}
+		rule = counters[i].Rule
+	}
+	return rule
+}
+
+func place(p transfer.LossPlace, side string, counters []transfer.DropCounter) record.LostAt {
 	kind := cmp.Or(lost.KindOf(p.Reason), lost.Other) // a far end's kernel may be newer
-	return record.LostAt{Place: string(kind), Side: side, Reason: p.Reason, Dev: p.Device, Qdisc: p.Qdisc,
+	rule := ""
+	if kind == lost.Firewall {
+		rule = ruleOf(counters)
+	}
+	return record.LostAt{Confidence: verdict.High, Rule: rule, Place: string(kind), Side: side, Reason: p.Reason, Dev: p.Device, Qdisc: p.Qdisc,
 		Forwarded: p.Forwarded, Segments: p.Segments, Bytes: p.Bytes, DroppedPackets: p.Packets, DroppedBytes: p.Dropped}
 }
 
@@ -128,7 +234,11 @@ func NoPlacesOfLoss(err error) (note verdict.Note, ok bool) {
 	if !errors.As(err, new(*bpf.NotPermittedError)) {
 		return verdict.Note{}, false
 	}
-	return text.Notes([]verdict.Note{{Code: verdict.NoPlacesOfLoss}})[0], true
+	return noPlacesOfLoss(), true
+}
+
+func noPlacesOfLoss() verdict.Note {
+	return text.Notes([]verdict.Note{{Code: verdict.NoPlacesOfLoss}})[0]
 }
 
 // shareOf returns a share of at most 1, or nil of nothing.

@@ -61,7 +61,7 @@ type Config struct {
 	// holder is the name of the client's key, "" for the server's.
 	Offered func(holder string, s transfer.Spec) (probe.Allowance, error)
 	// Losses, if not nil, returns this host's drops of a transfer; see probe.Session.
-	Losses func() func(e *transfer.End, sends bool) *transfer.Losses
+	Losses func() func(e *transfer.End, sends bool)
 	// UnreachableTimeout is how long a client's host may be unreachable; 0: socket.GoneTime.
 	UnreachableTimeout time.Duration
 	// Event, if not nil, receives client and transfer events from many goroutines. It must not block.

@@ -67,6 +67,7 @@ func (e *End) Validate(spec Spec, wall time.Duration) error {
 	if e.Losses != nil {
 		b.losses(e.Losses)
 	}
+	b.dropCounters(e.DropCounters)
 	b.within("clock_step_ns", math.Abs(float64(e.ClockStep)), 0, float64(maxClockStep))
 	samples := 0
 	for i := range e.Streams {

@@ -80,6 +80,14 @@ func TestLosses_NamesNoDevice(t *testing.T) {
 	}
 }
 
+// TestDropCounter_NamesNoDevice checks that devices and rules of a host stay there.
+func TestDropCounter_NamesNoDevice(t *testing.T) {
+	text, err := json.Marshal(DropCounter{Name: "tbf dropped", Device: "eth-secret", Qdisc: "secret", Rule: "secret", Packets: 1})
+	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "tbf dropped") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 // TestResult_AddressesChange compares both ends' addresses of two streams.
 func TestResult_AddressesChange(t *testing.T) {
 	stream := func(local, remote string) Stream {
@@ -143,6 +151,11 @@ func TestEndValidate_RejectsImpossibleNumbers(t *testing.T) {
 		"losses.places[0].dropped":                  func(e *End) { e.Losses = lossAt(LossPlace{Dropped: 1 << 60}) },
 		"losses.places[0].bytes":                    func(e *End) { e.Losses = lossAt(LossPlace{Bytes: 1}) },
 		"losses.places[0].segments":                 func(e *End) { e.Losses = lossAt(LossPlace{Segments: -1}) },
+		"drop_counters":                             func(e *End) { e.DropCounters = make([]DropCounter, 300) },
+		"drop_counters[0].name":                     func(e *End) { e.DropCounters = []DropCounter{{Name: "\x1b]0;x\a"}} },
+		"drop_counters[0].packets":                  func(e *End) { e.DropCounters = []DropCounter{{Packets: -1}} },
+		"drop_counters[0].bytes":                    func(e *End) { e.DropCounters = []DropCounter{{Packets: 1, Bytes: 70000}} },
+		"drop_counters[0].moves[].packets":          func(e *End) { e.DropCounters = []DropCounter{{Moves: []Move{{Packets: 1}}}} },
 		"cpu.process_ns":                            func(e *End) { e.CPU.Process = -1 },
 		"cpu.busiest_thread":                        func(e *End) { e.CPU.BusiestThread = math.NaN() },
 		"cpu.host":                                  func(e *End) { *e.CPU.Host = -3e10 },

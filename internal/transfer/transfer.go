@@ -175,6 +175,10 @@ type End struct {
 	ClockStep time.Duration `json:"clock_step_ns,omitempty"`
 	// Losses are nil if this end's host does not watch its drops.
 	Losses *Losses `json:"losses,omitempty"`
+	// DropCounters are the counters of dropped packets of an end that cannot watch its drops.
+	DropCounters []DropCounter `json:"drop_counters,omitempty"`
+	// DropsNotPermitted reports that this host would watch its drops for a user with more privileges.
+	DropsNotPermitted bool `json:"-"`
 	// Moved is the payload in bytes with which this end occupied the path, for budgets: a sender's with retransmissions,
 	// a receiver's with what it did not read. Streams count what was delivered. Only this host knows its own.
 	Moved int64 `json:"-"`

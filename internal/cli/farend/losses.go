@@ -2,27 +2,29 @@ package farend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
 
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/drops"
-	"github.com/fullpipe-net/fullpipe/internal/record"
-	"github.com/fullpipe-net/fullpipe/internal/report"
+	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // Losses are the drops of this host during a command's transfers.
 type Losses struct {
-	watch *drops.Watch // nil: not available
-	err   error        // the reason
+	watch  *drops.Watch // nil: not available
+	err    error        // the reason
+	counts bool         // the host's counters are read too
 }
 
 // WatchLosses follows this host's drops where the system and this process's privileges allow it.
 func WatchLosses() *Losses {
-	l := &Losses{}
+	l := &Losses{counts: true}
 	l.watch, l.err = drops.Open()
 	return l
 }
@@ -68,32 +70,57 @@ func (d DropsFlag) Watch() (*Losses, error) {
 func (l *Losses) Close() { _ = l.watch.Close() }
 
 // Begin begins a transfer of a client, as server.Config's Losses.
-func (l *Losses) Begin() func(*transfer.End, bool) *transfer.Losses { return l.watch.Begin() }
+func (l *Losses) Begin() func(*transfer.End, bool) {
+	counting := l.count()
+	set := l.begin(counting)
+	return func(e *transfer.End, sends bool) {
+		counting.Stop()
+		set(e, sends)
+	}
+}
+
+func (l *Losses) count() *drops.Counting {
+	if !l.counts {
+		return nil
+	}
+	return drops.Count()
+}
+
+// begin returns what sets the losses of an end, after counting has stopped.
+func (l *Losses) begin(counting *drops.Counting) func(*transfer.End, bool) {
+	watched := l.watch.Begin()
+	return func(e *transfer.End, sends bool) {
+		if e != nil {
+			e.Losses = watched(e, sends)
+			e.DropCounters = counting.Moved(lost.TCP, sends)
+			e.DropsNotPermitted = errors.As(l.err, new(*bpf.NotPermittedError))
+		}
+	}
+}
 
 // Peer returns a far end whose results also have this host's losses.
-func (l *Losses) Peer(far transfer.Peer) transfer.Peer { return &watchedPeer{far, l.watch} }
+func (l *Losses) Peer(far transfer.Peer) transfer.Peer { return &watchedPeer{far, l} }
 
 type watchedPeer struct {
 	transfer.Peer
-	watch *drops.Watch
+	losses *Losses
 }
 
 func (p *watchedPeer) Run(ctx context.Context, t transfer.Test,
 	each func(transfer.Interval)) ([]transfer.Outcome, error) {
-	end := p.watch.Begin()
-	outcomes, err := p.Peer.Run(ctx, t, each)
+	counting := p.losses.count()
+	set := p.losses.begin(counting)
+	outcomes, err := p.Peer.Run(ctx, t, func(i transfer.Interval) {
+		counting.Running(i.End)
+		if each != nil {
+			each(i)
+		}
+	})
+	counting.Stop()
 	for _, o := range outcomes {
-		if o.TCP != nil && o.TCP.Near != nil {
-			o.TCP.Near.Losses = end(o.TCP.Near, o.TCP.Spec.Direction == transfer.Up)
+		if o.TCP != nil {
+			set(o.TCP.Near, o.TCP.Spec.Direction == transfer.Up)
 		}
 	}
 	return outcomes, err
-}
-
-// Note adds a warning about a missing privilege to a lossy direction without places of loss.
-func (l *Losses) Note(d *record.Direction) {
-	note, is := report.NoPlacesOfLoss(l.err)
-	if is && record.OrZero(d.RetransmittedSegment) > 0 && d.LostAt == nil {
-		d.Warnings = append(d.Warnings, note.Text)
-	}
 }

@@ -73,7 +73,6 @@ func (f *flags) runBoth(cmd *cobra.Command, text string, up, down transfer.Spec)
 			doc.Far = report.Host(result.Far)
 		}
 		direction := report.Direction(result, live.Judge(result), intervals[result.Spec.Direction])
-		losses.Note(&direction)
 		doc.Directions = append(doc.Directions, direction)
 		doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, direction.GoodputBps, direction.Verdict,
 			lossesOf(&direction))...)

@@ -47,7 +47,6 @@ type flags struct {
 	pacing                units.Rate
 	picture               string
 	pictures              map[transfer.Direction]*atomicfile.File
-	losses                *farend.Losses
 	compare               compareFlags
 	habits                habitFlags
 	criteria              criteriaFlags

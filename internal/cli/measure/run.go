@@ -38,9 +38,9 @@ func (f *flags) run(cmd *cobra.Command, text string, specs []transfer.Spec) erro
 		return err
 	}
 	defer far.Close()
-	f.losses = farend.WatchLosses()
-	defer f.losses.Close()
-	watched := f.losses.Peer(far)
+	losses := farend.WatchLosses()
+	defer losses.Close()
+	watched := losses.Peer(far)
 	doc := record.Measure{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
 		direction, err := f.measureOne(cmd, watched, spec, &doc)
@@ -81,7 +81,6 @@ func (f *flags) measureOne(cmd *cobra.Command, far transfer.Peer, spec transfer.
 	verdict := live.Judge(result)
 	result.Warnings = append(result.Warnings, f.pathNotes(ctx, result, verdict)...)
 	direction := report.Direction(result, verdict, intervals)
-	f.losses.Note(&direction)
 	drawn := present.WriteFile("--picture", f.pictures[spec.Direction], func(w io.Writer) error {
 		return svg.Picture(w, &direction)
 	})

@@ -52,7 +52,7 @@ type Config struct {
 	// document. It adds to used its bytes and connections. A document comes with an error where part of the run failed.
 	Measure func(ctx context.Context, o bus.Order, used *Use) (doc []byte, err error)
 	// Losses, if not nil, returns this host's drops of a transfer; see probe.Session.
-	Losses func() func(e *transfer.End, sends bool) *transfer.Losses
+	Losses func() func(e *transfer.End, sends bool)
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
 }

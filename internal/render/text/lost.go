@@ -104,15 +104,24 @@ func lostHere(l *record.LostAt, here string, total int64) string {
 		host = "the receiver's"
 	}
 	text := fmt.Sprintf("%s %s (%s)", host, placeNames[l.Place], strings.Join(lostDetails(l), ", "))
+	if l.Counter != "" {
+		return text + fmt.Sprintf(": %s; confidence %s (counters of all connections)", moved(l, total), l.Confidence)
+	}
 	if l.Segments > 0 {
 		return text + fmt.Sprintf(": %d of %s", l.Segments, retransmittedSegments(total))
 	}
-	packets := "packets"
-	if l.DroppedPackets == 1 {
-		packets = "packet"
-	}
-	return text + fmt.Sprintf(": %d %s, %s, without a retransmission", l.DroppedPackets, packets,
+	return text + fmt.Sprintf(": %s, %s, without a retransmission", counted(l.DroppedPackets, "packet"),
 		units.Size(l.DroppedBytes))
+}
+
+// moved is about packets that a counter of the host counted.
+func moved(l *record.LostAt, total int64) string {
+	text := counted(l.DroppedPackets, "packet") + " dropped, " + retransmittedSegments(total)
+	if l.DroppedBytes > 0 {
+		text = fmt.Sprintf("%s, %s, dropped, %s", counted(l.DroppedPackets, "packet"), units.Size(l.DroppedBytes),
+			retransmittedSegments(total))
+	}
+	return text
 }
 
 func retransmittedSegments(n int64) string {
@@ -125,7 +134,15 @@ func retransmittedSegments(n int64) string {
 // lostDetails are the kernel's reason, and the hook, or the device and its queueing discipline.
 func lostDetails(l *record.LostAt) []string {
 	details := []string{l.Reason}
+	if l.Counter != "" {
+		details = []string{l.Counter}
+	}
 	switch {
+	case l.Rule != "":
+		details = append(details, l.Rule)
+	case l.Counter != "" && l.Dev != "":
+		details = append(details, l.Dev)
+	case l.Counter != "":
 	case l.Place == "firewall" && l.Forwarded:
 		details = append(details, "forward hook")
 	case l.Place == "firewall" && l.Side == record.SenderHost:
@@ -136,4 +153,14 @@ func lostDetails(l *record.LostAt) []string {
 		details = append(details, strings.TrimSpace(l.Dev+" "+l.Qdisc))
 	}
 	return details
+}
+
+// AllowanceNote is about a counter of packets beyond what a cloud allows a host.
+func AllowanceNote(c transfer.DropCounter, far bool) string {
+	host := "this host"
+	if far {
+		host = "the far host"
+	}
+	return fmt.Sprintf("the cloud limits %s: %s counted %s during the transfer, delayed or dropped", host, c.Name,
+		counted(c.Packets, "packet"))
 }

@@ -44,6 +44,17 @@ func TestLostRows(t *testing.T) {
 		{transfer.Up, []record.LostAt{{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Segments: 402,
 			Watched: "sender-host"}}, &n,
 			[]string{"this host's queue (QDISC_DROP): 402 of 430 retransmitted segments"}}, // as the kernel counts
+		{transfer.Up, []record.LostAt{{Place: "queue", Side: "sender-host", Counter: "tbf dropped", Dev: "near", Segments: 412,
+			DroppedPackets: 412, Watched: "both-hosts", Confidence: verdict.Medium}}, &n,
+			[]string{"this host's queue (tbf dropped, near): 412 packets dropped, 430 retransmitted segments; " +
+				"confidence medium (counters of all connections)"}},
+		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Counter: "nftables counter",
+			Rule: "inet t in handle 3", Segments: 217, DroppedPackets: 6, DroppedBytes: 314568, Confidence: verdict.Medium}}, nil,
+			[]string{"the receiver's firewall (nftables counter, inet t in handle 3): 6 packets, 307.2 KiB, dropped, " +
+				"217 retransmitted segments; confidence medium (counters of all connections)"}},
+		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP",
+			Rule: "inet t in handle 3", Segments: 217, Confidence: verdict.High}}, nil,
+			[]string{"the receiver's firewall (NETFILTER_DROP, inet t in handle 3): 217 of 217 retransmitted segments"}},
 		{transfer.Up, nil, &n, nil},
 		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP", Segments: 217,
 			Watched: "both-hosts"}}, new(int64(217)),
