@@ -57,9 +57,14 @@ type Flow struct {
 	First       time.Duration // first arrival since Run began
 	Last        time.Duration // last arrival or send since Run began
 
-	delays delaySample
-	err    error
-	tally  progress
+	// SocketDrops are the datagrams that the kernel dropped at a receiver's socket, which was full. It
+	// counts batches: their mean size is that of the batches that arrived. nil: not known.
+	SocketDrops *int64
+
+	batches int64
+	delays  delaySample
+	err     error
+	tally   progress
 }
 
 // progress is a flow's moved data, for reports while it runs.
@@ -238,6 +243,12 @@ func pause(ctx context.Context, d time.Duration) {
 func (f *Flows) receive(one *Flow) error {
 	buffer := make([]byte, 1<<16)
 	remote := one.Socket.Remote()
+	before, known := one.Socket.Drops()
+	defer func() {
+		if after, _ := one.Socket.Drops(); known {
+			one.SocketDrops = new(datagramsOf(after-before, one.Arrivals.Datagrams, one.batches))
+		}
+	}()
 	for {
 		n, size, from, err := one.Socket.Receive(buffer)
 		switch {
@@ -252,6 +263,7 @@ func (f *Flows) receive(one *Flow) error {
 			continue
 		}
 		now := time.Since(f.started)
+		one.batches++
 		if f.Search {
 			f.search.mu.Lock()
 		}
@@ -292,6 +304,14 @@ func (f *Flows) receive(one *Flow) error {
 	}
 }
 
+// datagramsOf returns the datagrams of dropped batches by the mean size of those that arrived.
+func datagramsOf(dropped, arrived, batches int64) int64 {
+	if batches == 0 {
+		return dropped
+	}
+	return int64(float64(dropped)*float64(arrived)/float64(batches) + 0.5)
+}
+
 // Result returns this end's measurement after Run.
 func (f *Flows) Result(started time.Time, complete bool) *transfer.DatagramResult {
 	r := &transfer.DatagramResult{Started: started, Complete: complete,
@@ -316,6 +336,7 @@ func (f *Flows) Result(started time.Time, complete bool) *transfer.DatagramResul
 		r.Lost += a.Lost
 		r.Bytes += a.Bytes
 		r.Jitter += a.Jitter / time.Duration(len(f.All))
+		r.AddSocketDrops(one.SocketDrops)
 		reordered += a.Reordered
 		duplicates += a.Duplicates
 		r.Duration = max(r.Duration, one.Last)

@@ -65,6 +65,7 @@ func addReceiverCounts(r *transfer.DatagramResult, far Results) {
 			reordered += s.Extended.Reordered
 			duplicates += s.Extended.Duplicates
 			r.Variation = s.Extended.Variation
+			r.AddSocketDrops(s.Extended.SocketDrops)
 		}
 		hasCounts = hasCounts && s.Extended != nil
 		r.Received += max(s.Packets-s.Errors, 0)

@@ -87,7 +87,7 @@ func (f *udpFlows) results(n int) (all []StreamResult) {
 				r.Start = one.First.Seconds()
 			}
 			r.Extended = &ExtendedCounts{Received: a.Datagrams, Reordered: a.Reordered, Duplicates: a.Duplicates,
-				Variation: f.Variation()}
+				Variation: f.Variation(), SocketDrops: one.SocketDrops}
 		}
 		r.OmittedErrors = &errors
 		r.OmittedPackets = &packets

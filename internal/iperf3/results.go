@@ -46,7 +46,9 @@ type ExtendedCounts struct {
 	Reordered  int64               `json:"reordered"`
 	Duplicates int64               `json:"duplicates"`
 	Variation  *transfer.Variation `json:"variation_ns,omitempty"`
-	Host       *float64            `json:"host_busy_ratio,omitempty"` // of the whole machine, during the test
+	// SocketDrops are the lost datagrams that the receiving socket dropped; nil: not known.
+	SocketDrops *int64   `json:"socket_drops,omitempty"`
+	Host        *float64 `json:"host_busy_ratio,omitempty"` // of the whole machine, during the test
 }
 
 // ParseResults parses the far end's results. It requires the keys that every version sends.

@@ -63,6 +63,10 @@ func (m *ExtendedCounts) validate(at func(string) string, maxCount int64, maxTim
 	if min(m.Received, m.Reordered, m.Duplicates) < 0 || max(m.Received, m.Reordered, m.Duplicates) > maxCount {
 		return &transfer.ImplausibleError{Field: at("fullpipe"), Value: *m, Reason: "are not valid datagram counts"}
 	}
+	if n := m.SocketDrops; n != nil && (*n < 0 || *n > maxCount) {
+		return &transfer.ImplausibleError{Field: at("fullpipe.socket_drops"), Value: *n,
+			Reason: "is not a valid datagram count"}
+	}
 	if m.Host != nil && !(*m.Host >= 0 && *m.Host <= 1) {
 		return &transfer.ImplausibleError{Field: at("fullpipe.host_busy_ratio"), Value: *m.Host,
 			Reason: "is not between 0 and 1"}

@@ -25,8 +25,11 @@ const (
 	minDifference = 3
 )
 
-// Headers is the size of IPv4 and TCP headers with timestamps.
-const headers = 52
+// The sizes of headers: of IPv4 and TCP with timestamps, and of IPv4 and UDP.
+const (
+	HeadersTCP = 52
+	HeadersUDP = 28
+)
 
 // Counted is a place by counters.
 type Counted struct {
@@ -37,10 +40,10 @@ type Counted struct {
 	Exact bool
 }
 
-// Lost are the losses of a transfer by its sender's count.
+// Lost are the losses of a transfer: segments of MSS bytes by its sender's count, or datagrams.
 type Lost struct {
-	Segments, MSS int64
-	Moves         []transfer.Move // when they were retransmitted; nil: not known
+	Segments, MSS, Headers int64
+	Moves                  []transfer.Move // when they were retransmitted; nil: not known
 }
 
 // Explain returns the only place of both ends whose counters explain the losses. It is false where
@@ -132,7 +135,7 @@ func follows(retransmitted, dropped time.Duration) bool {
 func (l Lost) fit(c *transfer.DropCounter) (segments int64, exact, ok bool) {
 	segments = c.Packets
 	if c.Bytes > 0 && l.MSS > 0 {
-		segments = (c.Bytes - c.Packets*headers + l.MSS/2) / l.MSS
+		segments = (c.Bytes - c.Packets*l.Headers + l.MSS/2) / l.MSS
 	}
 	least := (1-maxDifference)*float64(l.Segments) - minDifference
 	most := (1+maxDifference)*float64(l.Segments) + minDifference

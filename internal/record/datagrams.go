@@ -35,12 +35,14 @@ type Datagrams struct {
 	CPURatio      *float64           `json:"near_cpu_ratio,omitempty"` // of one processor
 	FarCPURatio   *float64           `json:"far_cpu_ratio,omitempty"`
 	// Limiter, Confidence, Candidates and Evidence are absent in documents of versions without verdicts for UDP.
-	Limiter     verdict.Name       `json:"limiter,omitempty"`
-	Confidence  verdict.Confidence `json:"confidence,omitempty"`
-	Candidates  []verdict.Name     `json:"candidates,omitempty"`
-	Evidence    []verdict.Evidence `json:"evidence,omitempty"`
-	Interrupted bool               `json:"interrupted,omitempty"`
-	Warnings    []string           `json:"warnings,omitempty"`
+	Limiter    verdict.Name       `json:"limiter,omitempty"`
+	Confidence verdict.Confidence `json:"confidence,omitempty"`
+	Candidates []verdict.Name     `json:"candidates,omitempty"`
+	Evidence   []verdict.Evidence `json:"evidence,omitempty"`
+	// LostAt has the places where datagrams were dropped, as far as they are known; Segments are datagrams.
+	LostAt      []LostAt `json:"lost_at,omitempty"`
+	Interrupted bool     `json:"interrupted,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"`
 }
 
 // Variation is the distribution of the datagrams' delays above the minimum.

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -29,5 +32,39 @@ func Datagrams(r *transfer.DatagramResult, v verdict.Verdict) record.Datagrams {
 	if r.FarCPU != nil && r.FarCPU.Wall > 0 {
 		d.FarCPURatio = rate(r.FarCPU.Process.Seconds() / r.FarCPU.Wall.Seconds())
 	}
+	d.LostAt = datagramsLostAt(r)
 	return d
+}
+
+// datagramsLostAt returns the places of lost datagrams: the receiver's sockets, a place of this host
+// by its counters, or neither. It is nil if the receiver's sockets are not known and no counter
+// explains the losses.
+func datagramsLostAt(r *transfer.DatagramResult) (all []record.LostAt) {
+	rest := r.Lost
+	size := int64(r.Spec.Size)
+	add := func(one record.LostAt) {
+		one.Watched = record.ReceiverHost
+		one.Share = shareOf(one.Segments, r.Lost)
+		rest -= one.Segments
+		all = append(all, one)
+	}
+	if n := min(record.OrZero(r.SocketDrops), rest); n > 0 {
+		add(record.LostAt{Confidence: verdict.High, Place: string(lost.Socket), Side: record.ReceiverHost,
+			Reason: "SOCKET_RCVBUFF", Segments: n, Bytes: n * size, DroppedPackets: *r.SocketDrops})
+	}
+	counters := slices.DeleteFunc(slices.Clone(r.DropCounters), func(c transfer.DropCounter) bool {
+		return c.Place == string(lost.Socket) && r.SocketDrops != nil && r.Spec.Direction == transfer.Down
+	})
+	senders, receivers := counters, []transfer.DropCounter(nil)
+	if r.Spec.Direction == transfer.Down {
+		senders, receivers = receivers, senders
+	}
+	one, ok := explained(lost.Lost{Segments: rest, MSS: size, Headers: lost.HeadersUDP}, senders, receivers)
+	if ok {
+		add(one)
+	}
+	if rest > r.Lost/20 && r.SocketDrops != nil { // fewer may be batches of another size
+		add(record.LostAt{Confidence: verdict.Medium, Place: record.Elsewhere, Segments: rest, Bytes: rest * size})
+	}
+	return all
 }

@@ -142,33 +142,46 @@ func (l Losses) byCounters(segments int64) []record.LostAt {
 		receivers = nil
 		watched = record.SenderHost
 	}
-	losses := lost.Lost{Segments: segments, MSS: mss, Moves: l.Moves}
-	found, ok := losses.Explain(places(senders), places(receivers))
+	losses := lost.Lost{Segments: segments, MSS: mss, Headers: lost.HeadersTCP, Moves: l.Moves}
+	one, ok := explained(losses, senders, receivers)
 	if !ok {
 		return nil
 	}
-	one := record.LostAt{Confidence: verdict.Low, Side: record.ReceiverHost, Watched: watched,
-		Segments: found.Segments, Bytes: found.Segments * mss, AddressesChange: l.AddressesChange}
-	c := places(receivers)
+	one.Watched = watched
+	one.AddressesChange = l.AddressesChange
+	if l.Retransmitted != nil {
+		one.Share = shareOf(one.Segments, *l.Retransmitted)
+	}
+	return []record.LostAt{one}
+}
+
+// explained returns the only place whose counters explain losses.
+func explained(losses lost.Lost, senders, receivers []transfer.DropCounter) (one record.LostAt, ok bool) {
+	senders = places(senders)
+	receivers = places(receivers)
+	found, ok := losses.Explain(senders, receivers)
+	if !ok {
+		return one, false
+	}
+	one = record.LostAt{Confidence: verdict.Low, Side: record.ReceiverHost, Segments: found.Segments,
+		Bytes: found.Segments * losses.MSS}
+	all := receivers
 	if found.Sender {
 		one.Side = record.SenderHost
-		c = places(senders)
+		all = senders
 	}
 	if found.Exact {
 		one.Confidence = verdict.Medium
 	}
-	counter := &c[found.Index]
-	one.Place = string(knownKind(counter.Place))
-	one.Counter = counter.Name
-	one.Rule = counter.Rule
-	one.Dev = counter.Device
-	one.Qdisc = counter.Qdisc
-	one.DroppedPackets = counter.Packets
-	one.DroppedBytes = counter.Bytes
-	if l.Retransmitted != nil {
-		one.Share = shareOf(found.Segments, *l.Retransmitted)
-	}
-	return []record.LostAt{one}
+	c := &all[found.Index]
+	one.Place = string(knownKind(c.Place))
+	one.Counter = c.Name
+	one.Rule = c.Rule
+	one.Dev = c.Device
+	one.Qdisc = c.Qdisc
+	one.DroppedPackets = c.Packets
+	one.DroppedBytes = c.Bytes
+	return one, true
 }
 
 // places returns the counters of places. The others are hints.

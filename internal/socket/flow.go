@@ -123,6 +123,10 @@ func (f *Flow) Receive(b []byte) (n, size int, from netip.AddrPort, err error) {
 	return n, size, Unmap(from), nil
 }
 
+// Drops returns how many received batches the kernel has dropped at this socket; known is false if
+// the system does not count them.
+func (f *Flow) Drops() (n int64, known bool) { return f.drops() }
+
 // SetDeadline bounds Send and Receive, also running ones.
 func (f *Flow) SetDeadline(t time.Time) error { return f.conn.SetDeadline(t) }
 

@@ -100,3 +100,20 @@ func trainSize(control []byte) int {
 	}
 	return 0
 }
+
+// drops reads SO_MEMINFO (Linux 4.12): nine numbers of 32 bits, SK_MEMINFO_DROPS the last.
+func (f *Flow) drops() (n int64, known bool) {
+	raw, err := f.conn.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	const drops = 8
+	var info [drops + 1]uint32
+	size := uint32(unsafe.Sizeof(info))
+	err = raw.Control(func(fd uintptr) {
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+		known = errno == 0 && uintptr(size) == unsafe.Sizeof(info)
+	})
+	return int64(info[drops]), known && err == nil
+}

@@ -39,8 +39,22 @@ type DatagramResult struct {
 	Congested bool             // of a Search: the path limited the rate, not the sender
 	CPU       *CPU             // of this end
 	FarCPU    *CPU             // of the far end; nil: not reported
-	Complete  bool
-	Warnings  []string
+	// SocketDrops are the datagrams that the receiver's sockets dropped; nil: not known.
+	SocketDrops  *int64
+	DropCounters []DropCounter // of this end's host, those that moved
+	Complete     bool
+	Warnings     []string
+}
+
+// AddSocketDrops adds those of one stream; nil: not known.
+func (r *DatagramResult) AddSocketDrops(n *int64) {
+	if n == nil {
+		return
+	}
+	if r.SocketDrops == nil {
+		r.SocketDrops = new(int64)
+	}
+	*r.SocketDrops += *n
 }
 
 // Variation is the distribution of delays above the least.

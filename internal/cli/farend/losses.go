@@ -29,6 +29,9 @@ func WatchLosses() *Losses {
 	return l
 }
 
+// CountLosses reads this host's counters only.
+func CountLosses() *Losses { return &Losses{counts: true} }
+
 // DropsFlag is --drops of the commands that serve clients: "" is no.
 type DropsFlag string
 
@@ -120,6 +123,9 @@ func (p *watchedPeer) Run(ctx context.Context, t transfer.Test,
 	for _, o := range outcomes {
 		if o.TCP != nil {
 			set(o.TCP.Near, o.TCP.Spec.Direction == transfer.Up)
+		}
+		if r := o.Datagrams; r != nil {
+			r.DropCounters = counting.Moved(lost.UDP, r.Spec.Direction == transfer.Up)
 		}
 	}
 	return outcomes, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
+	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/present"
 	"github.com/fullpipe-net/fullpipe/internal/cli/progress"
 	"github.com/fullpipe-net/fullpipe/internal/lab"
@@ -92,12 +93,13 @@ func (f *flags) runUDP(cmd *cobra.Command, text string, specs []transfer.Datagra
 	if f.bidir {
 		return f.runUDPBoth(cmd, text, far, specs[0], specs[1])
 	}
+	watched := farend.CountLosses().Peer(far)
 	doc := record.MeasureUDP{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
 		lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)),
 			transfer.Spec{Direction: spec.Direction, Time: spec.Time})
 		lines.Plain = true
-		result, err := transfer.RunDatagrams(ctx, far, spec, func(i transfer.Interval) {
+		result, err := transfer.RunDatagrams(ctx, watched, spec, func(i transfer.Interval) {
 			present.Interval(cmd, spec.Direction, []transfer.Interval{i})
 			lines.Show(spec.Direction, i)
 		})
@@ -121,7 +123,7 @@ func (f *flags) addDatagrams(doc *record.MeasureUDP, r *transfer.DatagramResult)
 	direction := report.Datagrams(r, judged)
 	doc.Directions = append(doc.Directions, direction)
 	doc.Criteria = append(doc.Criteria, f.criteria.judge(direction.Direction, &direction.GoodputBps, judged,
-		losses{none: direction.Lost == 0})...)
+		losses{direction.LostAt, direction.Lost == 0})...)
 }
 
 // runUDPBoth sends UDP both ways at the same time.
@@ -135,7 +137,7 @@ func (f *flags) runUDPBoth(cmd *cobra.Command, text string, far transfer.Peer, u
 	lines := progress.NewIntervals(out, f.every(out), transfer.Spec{Direction: transfer.Up, Time: up.Time},
 		transfer.Spec{Direction: transfer.Down, Time: up.Time})
 	lines.Plain = true
-	outcomes, err := far.Run(cmd.Context(), test, func(i transfer.Interval) {
+	outcomes, err := farend.CountLosses().Peer(far).Run(cmd.Context(), test, func(i transfer.Interval) {
 		present.Interval(cmd, i.Direction, []transfer.Interval{i})
 		lines.Show(i.Direction, i)
 	})

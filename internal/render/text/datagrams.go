@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -41,6 +42,11 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 	t.row("goodput", fmt.Sprintf("%s   (%s in %s, datagrams of %d bytes)", text, units.Size(d.Bytes),
 		SecondsText(d.DurationS), d.DatagramBytes))
 	t.row("lost", fmt.Sprintf("%d of %d datagrams (%.2g %%)", d.Lost, d.Sent, 100*d.LossRatio))
+	name := "lost at"
+	for i := range d.LostAt {
+		t.row(name, datagramsLostAt(&d.LostAt[i], d))
+		name = ""
+	}
 	switch {
 	case d.Reordered == nil || d.Duplicates == nil:
 		t.row("out of order", "not reported by the far end")
@@ -73,6 +79,20 @@ func writeDatagrams(w io.Writer, d *record.Datagrams) {
 		t.row("interrupted", "these figures are of the part that was measured")
 	}
 	t.write(w, "  ")
+}
+
+// datagramsLostAt is the sentence about a place of lost datagrams.
+func datagramsLostAt(l *record.LostAt, d *record.Datagrams) string {
+	share := fmt.Sprintf(": %s of %s lost datagrams", Thousands(l.Segments), Thousands(d.Lost))
+	here := hereOf(d.Direction)
+	switch {
+	case l.Place == record.Elsewhere:
+		return "neither the receiver's socket nor a counter of this host" + share + "; the way, or the far host"
+	case l.Counter != "":
+		return hostOf(l, here) + " " + placeNames[l.Place] + " (" + strings.Join(lostDetails(l), ", ") + ")" + share +
+			fmt.Sprintf("; confidence %s (counters of all connections)", l.Confidence)
+	}
+	return hostOf(l, here) + " " + placeNames[l.Place] + share + ": the program reads too slowly, or the buffer is too small"
 }
 
 func formatDatagramsAsAsked(f figures) string {

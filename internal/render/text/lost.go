@@ -27,10 +27,7 @@ func lostRows(all []record.LostAt, d transfer.Direction, retransmitted *int64) (
 	if retransmitted != nil {
 		total = max(total, *retransmitted)
 	}
-	here := record.ReceiverHost
-	if d == transfer.Up {
-		here = record.SenderHost
-	}
+	here := hereOf(d)
 	for i := range all {
 		l := &all[i]
 		text := ""
@@ -95,15 +92,7 @@ func unwatched(l *record.LostAt, here, share string) string {
 
 // lostHere is about packets that a watched host dropped.
 func lostHere(l *record.LostAt, here string, total int64) string {
-	host := "this host's"
-	switch {
-	case l.Side == here:
-	case l.Side == record.SenderHost:
-		host = "the sender's"
-	default:
-		host = "the receiver's"
-	}
-	text := fmt.Sprintf("%s %s (%s)", host, placeNames[l.Place], strings.Join(lostDetails(l), ", "))
+	text := fmt.Sprintf("%s %s (%s)", hostOf(l, here), placeNames[l.Place], strings.Join(lostDetails(l), ", "))
 	if l.Counter != "" {
 		return text + fmt.Sprintf(": %s; confidence %s (counters of all connections)", moved(l, total), l.Confidence)
 	}
@@ -112,6 +101,25 @@ func lostHere(l *record.LostAt, here string, total int64) string {
 	}
 	return text + fmt.Sprintf(": %s, %s, without a retransmission", counted(l.DroppedPackets, "packet"),
 		units.Size(l.DroppedBytes))
+}
+
+// hereOf returns the side of this host.
+func hereOf(d transfer.Direction) string {
+	if d == transfer.Up {
+		return record.SenderHost
+	}
+	return record.ReceiverHost
+}
+
+// hostOf names the host of a place.
+func hostOf(l *record.LostAt, here string) string {
+	switch l.Side {
+	case here:
+		return "this host's"
+	case record.SenderHost:
+		return "the sender's"
+	}
+	return "the receiver's"
 }
 
 // moved is about packets that a counter of the host counted.
