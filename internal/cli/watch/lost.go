@@ -10,17 +10,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// losses are the drops of this host while a target is watched.
+// losses are the drops of this host while it is watched.
 type losses struct {
-	watch *drops.Watch // nil: not available, or no target
+	watch *drops.Watch // nil: not available
 	err   error
 }
 
-// watchLosses follows drops for the target of why; "" is none.
-func watchLosses(target string) *losses {
-	if target == "" {
-		return &losses{}
-	}
+func watchLosses() *losses {
 	l := &losses{}
 	l.watch, l.err = drops.Open()
 	return l

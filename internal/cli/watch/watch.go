@@ -295,15 +295,17 @@ func (f *flags) hookOutput(cmd *cobra.Command, table bool) io.Writer {
 func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.Duration, follow following,
 	refused criteria) error {
 	var doc *record.Watch
-	losses := watchLosses(target) // before the time begins: a busy machine takes seconds for it
+	losses := watchLosses() // before the time begins: a busy machine takes seconds for it
 	defer losses.close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), length)
 	defer cancel()
 	err := follow(ctx, cfg, func(v *watch.View) error {
 		doc = report.Watch(present.Header(cmd), target, v)
-		losses.add(doc)
 		return nil
 	})
+	if doc != nil {
+		losses.add(doc)
+	}
 	interrupted := cmd.Context().Err()
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) && interrupted == nil {
 		return err

@@ -52,6 +52,17 @@ func lostRows(all []record.LostAt, d transfer.Direction, retransmitted *int64) (
 	return rows
 }
 
+// Findings returns the evidence and the places of loss of a direction as sentences.
+func Findings(d *record.Direction) (rows []string) {
+	for _, e := range d.Evidence {
+		rows = append(rows, Sentence(e))
+	}
+	for _, row := range lostRows(d.LostAt, d.Direction, d.RetransmittedSegment) {
+		rows = append(rows, lostClause(row))
+	}
+	return rows
+}
+
 // lostTable adds the places of loss of a direction.
 func lostTable(t *table, d *record.Direction) {
 	name := "lost at"

@@ -2,6 +2,7 @@ package text
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fullpipe-net/fullpipe/internal/lost"
@@ -82,6 +83,21 @@ func TestLostRows(t *testing.T) {
 		if placeNames[string(kind)] == "" {
 			t.Errorf("%s has no words", kind)
 		}
+	}
+}
+
+// TestWatch_PlacesOfLoss prints a whole host's places, not what was lost elsewhere.
+func TestWatch_PlacesOfLoss(t *testing.T) {
+	direction := record.WatchedDirection{Direction: transfer.Up, LostAt: []record.LostAt{
+		{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Dev: "eth0", Segments: 5, Watched: "sender-host"},
+		{Place: "elsewhere", Segments: 2, Watched: "sender-host"}}}
+	d := record.Watch{Connections: []record.WatchedConnection{{Remote: "192.0.2.1:80",
+		Directions: []record.WatchedDirection{direction}}}}
+	var out strings.Builder
+	watchedLosses(&out, &d)
+	const want = "  - lost at this host's queue (QDISC_DROP, eth0): 5 of 7 retransmitted segments to or from 192.0.2.1:80\n"
+	if out.String() != want {
+		t.Errorf("%q", out.String())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -164,6 +165,34 @@ func writeWatched(w io.Writer, d *record.Watch) {
 	}
 	fmt.Fprintln(w)
 	WatchRows(w, d, Rows)
+	watchedLosses(w, d)
+}
+
+// maxLosses limits the rows of a whole host's places of loss.
+const maxLosses = 5
+
+// watchedLosses prints where this host dropped packets of the connections, most segments first.
+func watchedLosses(w io.Writer, d *record.Watch) {
+	type row struct {
+		text     string
+		segments int64
+	}
+	var rows []row
+	for i := range d.Connections {
+		c := &d.Connections[i]
+		for j := range c.Directions {
+			f := &c.Directions[j]
+			for k, text := range lostRows(f.LostAt, f.Direction, nil) {
+				if l := &f.LostAt[k]; l.Side != "" && l.Segments > 0 {
+					rows = append(rows, row{fmt.Sprintf("%s to or from %s", lostClause(text), c.Remote), l.Segments})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.segments, a.segments) })
+	for _, r := range rows[:min(len(rows), maxLosses)] {
+		fmt.Fprintln(w, hanging(w, "  - ", r.text))
+	}
 }
 
 // watchedBytes returns the bytes that the selected connections moved in a direction.
