@@ -39,7 +39,7 @@ func TestMeasureNamesPlacesOfLoss(t *testing.T) {
 	}{
 		{"the receiver's firewall, by counters", path, strings.Replace(firewall, "1 drop", "1 counter drop", 1) +
 			strings.Replace(serve, "exec ", "exec "+countersOnly, 1) + " --drops=auto", "firewall", record.ReceiverHost,
-			record.SenderHost, "the receiver's firewall (nftables counter, inet t c handle "},
+			record.ReceiverHost, "the receiver's firewall (nftables counter): "},
 		{"the receiver's firewall", path, firewall + serve + " --drops", "firewall", record.ReceiverHost, record.BothHosts,
 			"the receiver's firewall (NETFILTER_DROP, input hook): "},
 		{"the receiver's firewall, not watched", path, firewall + serve, record.Elsewhere, "", record.SenderHost,

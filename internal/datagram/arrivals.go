@@ -98,3 +98,11 @@ func (f *Flows) Variation() *transfer.Variation {
 	at := func(q float64) time.Duration { return all[int(q*float64(len(all)-1))] }
 	return &transfer.Variation{Median: at(0.5), P95: at(0.95), P99: at(0.99), Largest: at(1)}
 }
+
+// datagramsOf returns the datagrams of dropped batches by the mean size of those that arrived.
+func datagramsOf(dropped, arrived, batches int64) int64 {
+	if batches == 0 {
+		return dropped
+	}
+	return int64(float64(dropped)*float64(arrived)/float64(batches) + 0.5)
+}

@@ -304,14 +304,6 @@ func (f *Flows) receive(one *Flow) error {
 	}
 }
 
-// datagramsOf returns the datagrams of dropped batches by the mean size of those that arrived.
-func datagramsOf(dropped, arrived, batches int64) int64 {
-	if batches == 0 {
-		return dropped
-	}
-	return int64(float64(dropped)*float64(arrived)/float64(batches) + 0.5)
-}
-
 // Result returns this end's measurement after Run.
 func (f *Flows) Result(started time.Time, complete bool) *transfer.DatagramResult {
 	r := &transfer.DatagramResult{Started: started, Complete: complete,

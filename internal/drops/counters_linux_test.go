@@ -13,7 +13,8 @@ import (
 
 func TestReadPairs(t *testing.T) {
 	all := readings{}
-	readPairs(all, "TcpExt: RcvPruned TCPBacklogDrop Unknown\nTcpExt: 3 7 9\nUdp: InDatagrams RcvbufErrors\nUdp: 5 2\nIp: X\n")
+	readPairs(all, "TcpExt: RcvPruned TCPBacklogDrop Unknown\nTcpExt: 3 7 9\n"+
+		"Udp: InDatagrams RcvbufErrors\nUdp: 5 2\nIp: X\n")
 	for name, want := range map[string]uint64{"TcpExtRcvPruned": 3, "TcpExtTCPBacklogDrop": 7, "UdpRcvbufErrors": 2} {
 		if got := all[counterKey{name: name}].packets; got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)

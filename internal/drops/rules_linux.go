@@ -49,7 +49,8 @@ func readRules(all readings) {
 			c.Receives = !c.Sends
 		}
 		rule := fmt.Sprintf("%s handle %d", chain, a.u64(unix.NFTA_RULE_HANDLE))
-		all[counterKey{name: "nftables counter", rule: rule}] = counter{Counter: c, packets: packets, bytes: bytes, slow: true}
+		all[counterKey{name: "nftables counter", rule: rule}] = counter{Counter: c, packets: packets, bytes: bytes,
+			slow: true}
 		return rules < maxRules
 	})
 }

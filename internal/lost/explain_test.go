@@ -15,9 +15,10 @@ func TestExplain(t *testing.T) {
 		return all
 	}
 	counter := func(place Kind, packets int64, merged bool, moves ...transfer.Move) transfer.DropCounter {
-		return transfer.DropCounter{Name: string(place), Place: string(place), Packets: packets, Merged: merged, Moves: moves}
+		return transfer.DropCounter{Place: string(place), Packets: packets, Merged: merged, Moves: moves}
 	}
 	list := func(all ...transfer.DropCounter) []transfer.DropCounter { return all }
+	losses := func(segments int64, moves ...transfer.Move) Lost { return Lost{segments, 1448, HeadersTCP, moves} }
 	rule := transfer.DropCounter{Place: string(Firewall), Packets: 6, Bytes: 6*52 + 217*1448, Merged: true}
 	for _, tt := range []struct {
 		name             string
@@ -27,29 +28,32 @@ func TestExplain(t *testing.T) {
 		segments         int64
 		exact            bool
 	}{
-		{"no loss", Lost{0, 1448, HeadersTCP, nil}, nil, list(counter(Queue, 5, true)), "", 0, false},
-		{"no counter", Lost{100, 1448, HeadersTCP, nil}, nil, nil, "", 0, false},
-		{"a queue", Lost{100, 1448, HeadersTCP, nil}, list(counter(Queue, 96, true)), nil, "queue", 96, true},
-		{"merged packets without bytes", Lost{100, 1448, HeadersTCP, nil}, nil, list(counter(Socket, 30, true)), "socket", 100, false},
-		{"too few of merged packets", Lost{100, 1448, HeadersTCP, nil}, nil, list(counter(Socket, 20, true)), "", 0, false},
-		{"too few of single packets", Lost{100, 1448, HeadersTCP, nil}, nil, list(counter(Device, 50, false)), "", 0, false},
-		{"far more than was lost", Lost{100, 1448, HeadersTCP, nil}, list(counter(Queue, 200, true)), nil, "", 0, false},
-		{"six packets, 217 segments in bytes", Lost{217, 1448, HeadersTCP, nil}, nil, list(rule), "firewall", 217, true},
-		{"two places", Lost{100, 1448, HeadersTCP, nil}, list(counter(Queue, 50, true)), list(counter(Backlog, 50, true)), "", 0, false},
-		{"another place moved hardly", Lost{1000, 1448, HeadersTCP, nil}, list(counter(Queue, 950, true)),
+		{"no loss", losses(0), nil, list(counter(Queue, 5, true)), "", 0, false},
+		{"no counter", losses(100), nil, nil, "", 0, false},
+		{"a queue", losses(100), list(counter(Queue, 96, true)), nil, "queue", 96, true},
+		{"merged packets without bytes", losses(100), nil, list(counter(Socket, 30, true)), "socket", 100, false},
+		{"too few of merged packets", losses(100), nil, list(counter(Socket, 20, true)), "", 0, false},
+		{"too few of single packets", losses(100), nil, list(counter(Device, 50, false)), "", 0, false},
+		{"far more than was lost", losses(100), list(counter(Queue, 200, true)), nil, "", 0, false},
+		{"six packets, 217 segments in bytes", losses(217), nil, list(rule), "firewall", 217, true},
+		{"two places", losses(100), list(counter(Queue, 50, true)), list(counter(Backlog, 50, true)), "", 0, false},
+		{"another place moved hardly", losses(1000), list(counter(Queue, 950, true)),
 			list(counter(Backlog, 5, true)), "queue", 950, true},
-		{"two counters of one place", Lost{100, 1448, HeadersTCP, nil}, nil, list(counter(Socket, 90, true), counter(Socket, 88, true)),
+		{"two counters of one place", losses(100), nil, list(counter(Socket, 90, true), counter(Socket, 88, true)),
 			"socket", 90, true},
-		{"the device counts the backlog's", Lost{100, 1448, HeadersTCP, nil}, nil, list(counter(Backlog, 90, true),
+		{"the device counts the backlog's", losses(100), nil, list(counter(Backlog, 90, true),
 			counter(Device, 90, false)), "backlog", 90, true},
-		{"the device drops more than the backlog", Lost{100, 1448, HeadersTCP, nil}, nil, list(counter(Backlog, 20, true),
+		{"the device drops more than the backlog", losses(100), nil, list(counter(Backlog, 20, true),
 			counter(Device, 100, false)), "", 0, false},
-		{"in time", Lost{100, 1448, HeadersTCP, at(50, 1.5, 8)}, list(counter(Queue, 100, true, at(50, 1, 7.5)...)), nil, "queue", 100, true},
-		{"at another time", Lost{100, 1448, HeadersTCP, at(50, 1.5, 8)}, list(counter(Queue, 100, true, at(50, 4, 5)...)), nil, "", 0, false},
-		{"retransmissions at times without drops", Lost{100, 1448, HeadersTCP, at(50, 1.5, 8)},
+		{"in time", losses(100, at(50, 1.5, 8)...),
+			list(counter(Queue, 100, true, at(50, 1, 7.5)...)), nil, "queue", 100, true},
+		{"at another time", losses(100, at(50, 1.5, 8)...),
+			list(counter(Queue, 100, true, at(50, 4, 5)...)), nil, "", 0, false},
+		{"retransmissions at times without drops", losses(100, at(50, 1.5, 8)...),
 			list(counter(Queue, 90, true, at(90, 1)...)), nil, "", 0, false},
-		{"another place's drops have no retransmissions", Lost{100, 1448, HeadersTCP, at(100, 1.5)},
-			list(counter(Queue, 100, true, at(100, 1)...)), list(counter(Device, 100, false, at(100, 6)...)), "queue", 100, true},
+		{"another place's drops have no retransmissions", losses(100, at(100, 1.5)...),
+			list(counter(Queue, 100, true, at(100, 1)...)),
+			list(counter(Device, 100, false, at(100, 6)...)), "queue", 100, true},
 	} {
 		found, ok := tt.lost.Explain(tt.sender, tt.receiver)
 		place := ""
@@ -69,7 +73,8 @@ func TestExplain(t *testing.T) {
 func TestDriverCounter(t *testing.T) {
 	for name, want := range map[string]Counter{
 		"rx_queue_3_drops": received, "rx0_drops": received, "  pkts rx OOB": received, "rx_queue_drop_cnt[12]": received,
-		"rx7_buff_alloc_err": received, "rx_out_of_buffer": received, "tx_discards_phy": sent, "tx_too_big": sent.of(PacketSize),
+		"rx7_buff_alloc_err": received, "rx_out_of_buffer": received,
+		"tx_discards_phy": sent, "tx_too_big": sent.of(PacketSize),
 		"rx_packets": {}, "rx0_xdp_drops": {}, "tx_queue_0_xdp_tx_drops": {}, "vf_rx_dropped_bytes": {},
 	} {
 		got, is := DriverCounter(name)

@@ -73,7 +73,7 @@ func (l Losses) LostAt() (all []record.LostAt) {
 	}
 	watched := l.watched()
 	add := func(one record.LostAt) {
-		one.Watched = watched
+		one.Watched = cmp.Or(one.Watched, watched)
 		one.NamespaceOnly = sender.NamespaceOnly || receiver.NamespaceOnly
 		one.AddressesChange = l.AddressesChange
 		one.Share = shareOf(one.Bytes, counted)
@@ -133,21 +133,18 @@ func (l Losses) watched() string {
 func (l Losses) byCounters(segments int64) []record.LostAt {
 	mss := int64(cmp.Or(l.MSS, transfer.DefaultMSS))
 	senders, receivers := l.SenderCounters, l.ReceiverCounters
-	watched := record.BothHosts
 	if l.Sender != nil {
 		senders = nil
-		watched = record.ReceiverHost
 	}
 	if l.Receiver != nil {
 		receivers = nil
-		watched = record.SenderHost
 	}
 	losses := lost.Lost{Segments: segments, MSS: mss, Headers: lost.HeadersTCP, Moves: l.Moves}
 	one, ok := explained(losses, senders, receivers)
 	if !ok {
 		return nil
 	}
-	one.Watched = watched
+	one.Watched = one.Side
 	one.AddressesChange = l.AddressesChange
 	if l.Retransmitted != nil {
 		one.Share = shareOf(one.Segments, *l.Retransmitted)
@@ -238,8 +235,9 @@ func place(p transfer.LossPlace, side string, counters []transfer.DropCounter) r
 	if kind == lost.Firewall {
 		rule = ruleOf(counters)
 	}
-	return record.LostAt{Confidence: verdict.High, Rule: rule, Place: string(kind), Side: side, Reason: p.Reason, Dev: p.Device, Qdisc: p.Qdisc,
-		Forwarded: p.Forwarded, Segments: p.Segments, Bytes: p.Bytes, DroppedPackets: p.Packets, DroppedBytes: p.Dropped}
+	return record.LostAt{Confidence: verdict.High, Rule: rule, Place: string(kind), Side: side, Reason: p.Reason,
+		Dev: p.Device, Qdisc: p.Qdisc, Forwarded: p.Forwarded, Segments: p.Segments, Bytes: p.Bytes,
+		DroppedPackets: p.Packets, DroppedBytes: p.Dropped}
 }
 
 // NoPlacesOfLoss returns the note about an error of drops.Open, if it is one of privileges.

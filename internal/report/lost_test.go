@@ -21,7 +21,8 @@ func TestLostAt(t *testing.T) {
 	incomplete.Incomplete = true
 	few := sends(3, queue)
 	few.Incomplete = true
-	counters := []transfer.DropCounter{{Name: "nftables counter", Place: "firewall", Packets: 2, Bytes: 2*52 + 9000, Merged: true},
+	counters := []transfer.DropCounter{{Name: "nftables counter", Place: "firewall", Packets: 2,
+		Bytes: 2*52 + 9000, Merged: true},
 		{Name: "pps_allowance_exceeded", Place: "allowance-exceeded", Packets: 900}}
 	n := func(n int64) *int64 { return &n }
 	type row struct {
@@ -69,13 +70,14 @@ func TestLostAt(t *testing.T) {
 		{"both: records are missing", Losses{Sender: sends(12), Receiver: &transfer.Losses{Incomplete: true}, Spurious: n(0)},
 			"", nil},
 		{"counters: nothing moved", Losses{Retransmitted: n(4)}, "", nil},
-		{"counters: the receiver's", Losses{ReceiverCounters: counters, Retransmitted: n(10), Spurious: n(1)}, "both-hosts",
+		{"counters: the receiver's", Losses{ReceiverCounters: counters, Retransmitted: n(10), Spurious: n(1)}, "receiver-host",
 			[]row{{"firewall", "receiver-host", 9, 9000, 0.9}}},
 		{"counters: retransmissions are not counted", Losses{ReceiverCounters: counters}, "", nil},
-		{"counters: of the end that is not watched", Losses{Sender: sends(12, queue), ReceiverCounters: counters, Spurious: n(0)},
+		{"counters: of the end that is not watched", Losses{Sender: sends(12, queue), ReceiverCounters: counters,
+			Spurious: n(0)},
 			"sender-host", []row{{"queue", "sender-host", 3, 3000, 0.25}, {"firewall", "receiver-host", 9, 9000, 0.75}}},
-		{"counters: a watched end's are not needed", Losses{Sender: sends(9), Receiver: receives(), ReceiverCounters: counters,
-			Spurious: n(0)}, "both-hosts", []row{{"between-hosts", "", 9, 9000, 1}}},
+		{"counters: a watched end's are not needed", Losses{Sender: sends(9), Receiver: receives(),
+			ReceiverCounters: counters, Spurious: n(0)}, "both-hosts", []row{{"between-hosts", "", 9, 9000, 1}}},
 		{"one host", Losses{Sender: sends(3, queue), Receiver: sends(3, queue)}, "sender-host",
 			[]row{{"queue", "sender-host", 3, 3000, 1}}},
 		{"a far end's new reason", Losses{Receiver: receives(transfer.LossPlace{Reason: "NEW", Dropped: 1000}),
@@ -89,8 +91,12 @@ func TestLostAt(t *testing.T) {
 				share = *l.Share
 			}
 			got = append(got, row{l.Place, l.Side, l.Segments, l.Bytes, share})
-			if l.Watched != tt.watched {
-				t.Errorf("%s: watched %s, want %s", tt.name, l.Watched, tt.watched)
+			watched := tt.watched
+			if l.Counter != "" {
+				watched = l.Side
+			}
+			if l.Watched != watched {
+				t.Errorf("%s: watched %s, want %s", tt.name, l.Watched, watched)
 			}
 		}
 		if !reflect.DeepEqual(got, tt.want) {

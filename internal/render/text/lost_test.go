@@ -45,12 +45,13 @@ func TestLostRows(t *testing.T) {
 		{transfer.Up, []record.LostAt{{Place: "queue", Side: "sender-host", Reason: "QDISC_DROP", Segments: 402,
 			Watched: "sender-host"}}, &n,
 			[]string{"this host's queue (QDISC_DROP): 402 of 430 retransmitted segments"}}, // as the kernel counts
-		{transfer.Up, []record.LostAt{{Place: "queue", Side: "sender-host", Counter: "tbf dropped", Dev: "near", Segments: 412,
-			DroppedPackets: 412, Watched: "both-hosts", Confidence: verdict.Medium}}, &n,
+		{transfer.Up, []record.LostAt{{Place: "queue", Side: "sender-host", Counter: "tbf dropped", Dev: "near",
+			Segments: 412, DroppedPackets: 412, Watched: "both-hosts", Confidence: verdict.Medium}}, &n,
 			[]string{"this host's queue (tbf dropped, near): 412 packets dropped, 430 retransmitted segments; " +
 				"confidence medium (counters of all connections)"}},
 		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Counter: "nftables counter",
-			Rule: "inet t in handle 3", Segments: 217, DroppedPackets: 6, DroppedBytes: 314568, Confidence: verdict.Medium}}, nil,
+			Rule: "inet t in handle 3", Segments: 217, DroppedPackets: 6, DroppedBytes: 314568,
+			Confidence: verdict.Medium}}, nil,
 			[]string{"the receiver's firewall (nftables counter, inet t in handle 3): 6 packets, 307.2 KiB, dropped, " +
 				"217 retransmitted segments; confidence medium (counters of all connections)"}},
 		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP",
@@ -95,8 +96,8 @@ func TestWatch_PlacesOfLoss(t *testing.T) {
 		Directions: []record.WatchedDirection{direction}}}}
 	var out strings.Builder
 	watchedLosses(&out, &d)
-	const want = "  - lost at this host's queue (QDISC_DROP, eth0): 5 of 7 retransmitted segments to or from 192.0.2.1:80\n"
-	if out.String() != want {
+	const want = "- lost at this host's queue (QDISC_DROP, eth0): 5 of 7 retransmitted segments to or from 192.0.2.1:80"
+	if strings.Join(strings.Fields(out.String()), " ") != want {
 		t.Errorf("%q", out.String())
 	}
 }
