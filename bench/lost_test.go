@@ -23,7 +23,7 @@ const countersOnly = "setpriv --bounding-set -bpf,-perfmon,-sys_admin "
 // share of the link's rate.
 type lossCase struct {
 	name      string
-	path      string // beside the link's rate and round trip
+	path      string // after the link's rate and round trip
 	near, far string // scripts before the measurement
 	measure   string // arguments
 	// want are the right places as SIDE/PLACE, or PLACE.
@@ -37,7 +37,8 @@ const lossRule = "nft 'add table inet t; add chain inet t c { type filter hook %
 
 // lossCases are the places of two hosts that the lab has no other network namespaces between.
 var lossCases = []lossCase{
-	{name: "the sender's nft output", near: fmt.Sprintf(lossRule, "output"), want: []string{"sender-host/firewall"}, silent: true},
+	{name: "the sender's nft output", near: fmt.Sprintf(lossRule, "output"), want: []string{"sender-host/firewall"},
+		silent: true},
 	{name: "the sender's qdisc", near: "tc qdisc replace dev lab0 root tbf rate ${RATE}mbit burst 30kb limit 60kb\n",
 		want: []string{"sender-host/queue"}},
 	{name: "the wire", path: ",loss=$LOSS%", want: []string{documents.BetweenHosts}},

@@ -13,7 +13,7 @@ import (
 
 // readCounters reads all counters that this process may read; slow also those that drivers and
 // nftables need long for.
-func readCounters(all readings, slow bool) {
+func readCounters(all snapshot, slow bool) {
 	for _, name := range []string{"netstat", "snmp"} {
 		if text, err := os.ReadFile("/proc/net/" + name); err == nil {
 			readPairs(all, string(text))
@@ -40,7 +40,7 @@ func readCounters(all readings, slow bool) {
 }
 
 // readPairs reads pairs of lines as in /proc/net/netstat: names, then values in the same order.
-func readPairs(all readings, text string) {
+func readPairs(all snapshot, text string) {
 	var names []string
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -56,7 +56,7 @@ func readPairs(all readings, text string) {
 	}
 }
 
-func addProtocol(all readings, name, value string) {
+func addProtocol(all snapshot, name, value string) {
 	c, is := lost.ProtocolCounter(name)
 	n, err := strconv.ParseUint(value, 10, 64)
 	if is && err == nil {
@@ -65,7 +65,7 @@ func addProtocol(all readings, name, value string) {
 }
 
 // addHex adds the sum of columns of hexadecimal numbers, a line for each processor.
-func addHex(all readings, key counterKey, c lost.Counter, text []byte, heading bool, columns ...int) {
+func addHex(all snapshot, key counterKey, c lost.Counter, text []byte, heading bool, columns ...int) {
 	sum := uint64(0)
 	for line := range bytes.Lines(text) {
 		if heading {
@@ -87,7 +87,7 @@ func addHex(all readings, key counterKey, c lost.Counter, text []byte, heading b
 
 // readDevices reads the counters of this namespace's network devices and of their root queueing
 // disciplines.
-func readDevices(all readings, slow bool) {
+func readDevices(all snapshot, slow bool) {
 	links, err := netlink.LinkList()
 	if err != nil {
 		return
@@ -130,7 +130,7 @@ func readDevices(all readings, slow bool) {
 }
 
 // readDriver reads a driver's own counters (ethtool -S).
-func readDriver(all readings, device string) {
+func readDriver(all snapshot, device string) {
 	for name, n := range driverStatistics(device) {
 		c, is := lost.DriverCounter(name)
 		if lost.IsAllowance(name) {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestReadPairs(t *testing.T) {
-	all := readings{}
+	all := snapshot{}
 	readPairs(all, "TcpExt: RcvPruned TCPBacklogDrop Unknown\nTcpExt: 3 7 9\n"+
 		"Udp: InDatagrams RcvbufErrors\nUdp: 5 2\nIp: X\n")
 	for name, want := range map[string]uint64{"TcpExtRcvPruned": 3, "TcpExtTCPBacklogDrop": 7, "UdpRcvbufErrors": 2} {
@@ -26,7 +26,7 @@ func TestReadPairs(t *testing.T) {
 }
 
 func TestAddHex(t *testing.T) {
-	all := readings{}
+	all := snapshot{}
 	addHex(all, counterKey{name: "x"}, lost.CPUBacklog, []byte("a b c\n00 10 02\n00 0a 01\n"), true, 1, 2)
 	if got := all[counterKey{name: "x"}].packets; got != 0x1a+3 {
 		t.Errorf("%#x", got)
@@ -45,7 +45,7 @@ func TestReadCounters_Rules(t *testing.T) {
 		add rule inet t in udp dport 7 counter drop; add rule inet t in udp dport 8 drop;
 		add rule inet t in udp dport 9 counter accept; add rule inet t in udp dport 10 jump sub;
 		add rule inet t sub counter reject'`)
-	all := readings{}
+	all := snapshot{}
 	readRules(all)
 	found := map[string]lost.Counter{}
 	for key, c := range all {

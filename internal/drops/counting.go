@@ -10,13 +10,13 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
-// countInterval is the time between two readings of the counters that the kernel reads fast.
+// countInterval is the time between two snapshots of the counters that the kernel reads fast.
 const countInterval = 250 * time.Millisecond
 
 // counterKey identifies a counter of this host.
 type counterKey struct{ name, device, rule string }
 
-// counter is a reading of a counter.
+// counter is a counter at one time.
 type counter struct {
 	lost.Counter
 	qdisc          string
@@ -24,25 +24,25 @@ type counter struct {
 	slow           bool // read only at the beginning and the end
 }
 
-type readings map[counterKey]counter
+type snapshot map[counterKey]counter
 
 // Counting reads this host's counters of dropped packets during a transfer. It needs no privileges,
 // but CAP_NET_ADMIN for nftables and root for connection tracking. A nil Counting counts nothing.
 type Counting struct {
-	before readings
-	after  readings // since Stop
+	before snapshot
+	after  snapshot // since Stop
 	stop   func()
 	ended  chan struct{}
 
 	mu     sync.Mutex // guards what follows
 	origin time.Time  // of the transfer's clock
-	last   readings
+	last   snapshot
 	moves  map[counterKey][]transfer.Move
 }
 
 // Count begins to count. The caller ends it with Stop.
 func Count() *Counting {
-	before := readings{}
+	before := snapshot{}
 	readCounters(before, true)
 	if len(before) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func Count() *Counting {
 	c.stop = sync.OnceFunc(func() {
 		close(stopped)
 		<-c.ended
-		c.after = readings{}
+		c.after = snapshot{}
 		readCounters(c.after, true)
 		c.take(c.after)
 	})
@@ -60,7 +60,7 @@ func Count() *Counting {
 	return c
 }
 
-func newCounting(before readings) *Counting {
+func newCounting(before snapshot) *Counting {
 	return &Counting{before: before, last: before, origin: time.Now(), moves: map[counterKey][]transfer.Move{},
 		ended: make(chan struct{})}
 }
@@ -74,15 +74,15 @@ func (c *Counting) follow(stopped <-chan struct{}) {
 		case <-stopped:
 			return
 		case <-tick.C:
-			now := readings{}
+			now := snapshot{}
 			readCounters(now, false)
 			c.take(now)
 		}
 	}
 }
 
-// take adds the moves since the last reading.
-func (c *Counting) take(now readings) {
+// take adds the moves since the last snapshot.
+func (c *Counting) take(now snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := time.Since(c.origin)

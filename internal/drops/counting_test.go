@@ -8,21 +8,21 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 )
 
-// TestCounting_Moves plays readings of two counters: the transfer's clock begins 100 ms late.
+// TestCounting_Moves plays snapshot of two counters: the transfer's clock begins 100 ms late.
 func TestCounting_Moves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := counterKey{name: "tbf dropped", device: "near"}
 		backlog := counterKey{name: "softnet dropped"}
-		reading := func(a, b uint64) readings {
-			return readings{queue: {Counter: lost.Qdisc, qdisc: "tbf", packets: a},
+		snap := func(a, b uint64) snapshot {
+			return snapshot{queue: {Counter: lost.Qdisc, qdisc: "tbf", packets: a},
 				backlog: {Counter: lost.CPUBacklog, packets: b}}
 		}
-		c := newCounting(reading(10, 5))
+		c := newCounting(snap(10, 5))
 		time.Sleep(300 * time.Millisecond)
-		c.take(reading(12, 5))
+		c.take(snap(12, 5))
 		c.Running(200 * time.Millisecond)
 		time.Sleep(100 * time.Millisecond)
-		c.after = reading(15, 6)
+		c.after = snap(15, 6)
 		c.take(c.after)
 		all := c.Moved(lost.TCP, true)
 		if len(all) != 1 || all[0].Packets != 5 || all[0].Qdisc != "tbf" || all[0].Place != "queue" {

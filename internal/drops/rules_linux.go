@@ -24,7 +24,7 @@ const (
 
 // readRules reads the counters of nftables' rules that drop packets, as far as rules have them; the
 // rules of iptables-nft always have.
-func readRules(all readings) {
+func readRules(all snapshot) {
 	hooks := map[string]uint32{} // of base chains
 	err := nftables(unix.NFT_MSG_GETCHAIN, func(family uint8, a attributes) bool {
 		if hook := a.nested(unix.NFTA_CHAIN_HOOK); hook != nil {

@@ -27,8 +27,8 @@ var closed = map[string]bool{"schema": true, "version": true, "started_at": true
 	"origin": true, "kind": true,
 	"code": true, "cause": true, "slower": true, "role": true, "protocol": true, "method": true, "vantage": true,
 	"tap_at": true, "unit": true,
-	"congestion": true, "kernel": true, "type": true, "place": true, "side": true, "drop_reason": true, "counter": true, "qdisc": true,
-	"watched": true, "grade": true, "system": true}
+	"congestion": true, "kernel": true, "type": true, "place": true, "side": true, "drop_reason": true, "qdisc": true,
+	"watched": true, "counter": true, "grade": true, "system": true}
 
 // addresses matches texts that may be IP addresses; address leaves others unchanged.
 var addresses = regexp.MustCompile(`[0-9A-Fa-f:.]*[0-9A-Fa-f][:.][0-9A-Fa-f:.]*`)

@@ -2,7 +2,7 @@ package socket
 
 import "testing"
 
-// TestFlow_Drops sends more than a receiver's buffer holds; nobody reads it.
+// TestFlow_Drops sends more than fits into a receiver's buffer; nobody reads it.
 func TestFlow_Drops(t *testing.T) {
 	a, b := flowPair(t, FlowOptions{NoOffload: true, Buffer: 8192})
 	if n, known := b.Drops(); n != 0 || !known {

@@ -69,6 +69,10 @@ func plausible() *End {
 				{At: time.Second, Have: HaveAcked | HaveRetrans, Sent: 1e6, SendWnd: maxWindow}}}}}
 }
 
+func oneCounter(packets, bytes int64, moves ...Move) []DropCounter {
+	return []DropCounter{{Packets: packets, Bytes: bytes, Moves: moves}}
+}
+
 func lossAt(p LossPlace) *Losses { return &Losses{Places: []LossPlace{p}} }
 
 // TestLosses_NamesNoDevice checks that devices of a host stay there.
@@ -82,7 +86,8 @@ func TestLosses_NamesNoDevice(t *testing.T) {
 
 // TestDropCounter_NamesNoDevice checks that devices and rules of a host stay there.
 func TestDropCounter_NamesNoDevice(t *testing.T) {
-	text, err := json.Marshal(DropCounter{Name: "tbf dropped", Device: "eth-secret", Qdisc: "secret", Rule: "secret", Packets: 1})
+	text, err := json.Marshal(DropCounter{Name: "tbf dropped", Device: "eth-secret", Qdisc: "secret",
+		Rule: "secret", Packets: 1})
 	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "tbf dropped") {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -153,9 +158,9 @@ func TestEndValidate_RejectsImpossibleNumbers(t *testing.T) {
 		"losses.places[0].segments":                 func(e *End) { e.Losses = lossAt(LossPlace{Segments: -1}) },
 		"drop_counters":                             func(e *End) { e.DropCounters = make([]DropCounter, 300) },
 		"drop_counters[0].name":                     func(e *End) { e.DropCounters = []DropCounter{{Name: "\x1b]0;x\a"}} },
-		"drop_counters[0].packets":                  func(e *End) { e.DropCounters = []DropCounter{{Packets: -1}} },
-		"drop_counters[0].bytes":                    func(e *End) { e.DropCounters = []DropCounter{{Packets: 1, Bytes: 70000}} },
-		"drop_counters[0].moves[].packets":          func(e *End) { e.DropCounters = []DropCounter{{Moves: []Move{{Packets: 1}}}} },
+		"drop_counters[0].packets":                  func(e *End) { e.DropCounters = oneCounter(-1, 0) },
+		"drop_counters[0].bytes":                    func(e *End) { e.DropCounters = oneCounter(1, 70000) },
+		"drop_counters[0].moves[].packets":          func(e *End) { e.DropCounters = oneCounter(0, 0, Move{Packets: 1}) },
 		"cpu.process_ns":                            func(e *End) { e.CPU.Process = -1 },
 		"cpu.busiest_thread":                        func(e *End) { e.CPU.BusiestThread = math.NaN() },
 		"cpu.host":                                  func(e *End) { *e.CPU.Host = -3e10 },

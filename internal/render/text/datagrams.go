@@ -92,7 +92,8 @@ func datagramsLostAt(l *record.LostAt, d *record.Datagrams) string {
 		return hostOf(l, here) + " " + placeNames[l.Place] + " (" + strings.Join(lostDetails(l), ", ") + ")" + share +
 			fmt.Sprintf("; confidence %s (counters of all connections)", l.Confidence)
 	}
-	return hostOf(l, here) + " " + placeNames[l.Place] + share + ": the program reads too slowly, or the buffer is too small"
+	return hostOf(l, here) + " " + placeNames[l.Place] + share +
+		": the program reads too slowly, or the buffer is too small"
 }
 
 func formatDatagramsAsAsked(f figures) string {

@@ -52,7 +52,7 @@ func TestLostRows(t *testing.T) {
 		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Counter: "nftables counter",
 			Rule: "inet t in handle 3", Segments: 217, DroppedPackets: 6, DroppedBytes: 314568,
 			Confidence: verdict.Medium}}, nil,
-			[]string{"the receiver's firewall (nftables counter, inet t in handle 3): 6 packets, 307.2 KiB, dropped, " +
+			[]string{"the receiver's firewall (nftables counter, inet t in handle 3): 6 packets, 307 KiB, dropped, " +
 				"217 retransmitted segments; confidence medium (counters of all connections)"}},
 		{transfer.Up, []record.LostAt{{Place: "firewall", Side: "receiver-host", Reason: "NETFILTER_DROP",
 			Rule: "inet t in handle 3", Segments: 217, Confidence: verdict.High}}, nil,
