@@ -31,7 +31,7 @@ func TestMeasureNamesPlacesOfLoss(t *testing.T) {
 			"add rule inet t c tcp dport 5201 meta length > 1000 numgen inc mod 100 < 1 drop'; "
 		serve = "exec $F serve --quiet"
 	)
-	// What a container without privileges for tracing has.
+	// The privileges of a container without tracing.
 	const countersOnly = "setpriv --bounding-set -bpf,-perfmon,-sys_admin "
 	for _, tt := range []struct {
 		name, path, far            string

@@ -106,3 +106,13 @@ func datagramsOf(dropped, arrived, batches int64) int64 {
 	}
 	return int64(float64(dropped)*float64(arrived)/float64(batches) + 0.5)
 }
+
+// receiveCounted receives, and counts the drops of the socket meanwhile.
+func (f *Flows) receiveCounted(one *Flow) error {
+	before, known := one.Socket.Drops()
+	err := f.receive(one)
+	if after, _ := one.Socket.Drops(); known {
+		one.SocketDrops = new(datagramsOf(after-before, one.Arrivals.Datagrams, one.batches))
+	}
+	return err
+}

@@ -108,7 +108,7 @@ func (f *Flows) Run(ctx context.Context, each func(transfer.Interval)) error {
 			if f.Send {
 				one.err = f.send(ctx, one)
 			} else {
-				one.err = f.receive(one)
+				one.err = f.receiveCounted(one)
 			}
 		})
 	}
@@ -243,12 +243,6 @@ func pause(ctx context.Context, d time.Duration) {
 func (f *Flows) receive(one *Flow) error {
 	buffer := make([]byte, 1<<16)
 	remote := one.Socket.Remote()
-	before, known := one.Socket.Drops()
-	defer func() {
-		if after, _ := one.Socket.Drops(); known {
-			one.SocketDrops = new(datagramsOf(after-before, one.Arrivals.Datagrams, one.batches))
-		}
-	}()
 	for {
 		n, size, from, err := one.Socket.Receive(buffer)
 		switch {

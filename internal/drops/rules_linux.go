@@ -36,7 +36,8 @@ func readRules(all snapshot) {
 		return
 	}
 	rules := 0
-	_ = nftables(unix.NFT_MSG_GETRULE, func(family uint8, a attributes) bool { // what was read until an error is good
+	// The rules until an error are good.
+	_ = nftables(unix.NFT_MSG_GETRULE, func(family uint8, a attributes) bool {
 		rules++
 		packets, bytes, drops := dropOf(a[unix.NFTA_RULE_EXPRESSIONS])
 		if !drops {

@@ -11,7 +11,7 @@ type Counter struct {
 	Protocol        string // TCP or UDP; empty: any
 }
 
-// AllowanceExceeded is the kind of counters of packets beyond what a cloud allows its instance. They
+// AllowanceExceeded is the kind of counters of packets beyond the allowance of a cloud's instance. They
 // may be delayed or dropped: a hint, no place.
 const AllowanceExceeded Kind = "allowance-exceeded"
 
@@ -21,7 +21,7 @@ const (
 	UDP = "udp"
 )
 
-// The counters of a host by what they count.
+// The counters of a host by their meaning.
 var (
 	both     = Counter{Sends: true, Receives: true, Merged: true}
 	received = Counter{Kind: Device, Receives: true}
@@ -124,6 +124,6 @@ func DriverCounter(name string) (Counter, bool) {
 	return Counter{}, false
 }
 
-// IsAllowance reports whether a driver's counter has packets beyond what the cloud allows this
-// instance (ena's for bandwidth, packets, connections and link-local services).
+// IsAllowance reports whether a driver's counter has packets beyond the cloud's allowance for
+// this instance (ena's for bandwidth, packets, connections and link-local services).
 func IsAllowance(name string) bool { return strings.HasSuffix(name, "_allowance_exceeded") }

@@ -75,7 +75,7 @@ func (l Lost) Explain(sender, receiver []transfer.DropCounter) (found Counted, o
 			}
 		}
 	}
-	// What a CPU's backlog drops also counts as dropped by the device.
+	// A device also counts the drops of a CPU's backlog.
 	if i, is := greatest[place{false, string(Backlog)}]; is {
 		device := place{false, string(Device)}
 		if j, is := greatest[device]; is && receiver[j].Packets <= receiver[i].Packets {
@@ -116,7 +116,8 @@ func (l Lost) follow(c *transfer.DropCounter) bool {
 	if l.Moves == nil || c.Moves == nil {
 		return true
 	}
-	followed, all := int64(0), int64(0)
+	followed := int64(0)
+	all := int64(0)
 	for _, r := range l.Moves {
 		all += r.Packets
 		if slices.ContainsFunc(c.Moves, func(m transfer.Move) bool { return follows(r.At, m.At) }) {

@@ -55,9 +55,12 @@ func datagramsLostAt(r *transfer.DatagramResult) (all []record.LostAt) {
 	counters := slices.DeleteFunc(slices.Clone(r.DropCounters), func(c transfer.DropCounter) bool {
 		return c.Place == string(lost.Socket) && r.SocketDrops != nil && r.Spec.Direction == transfer.Down
 	})
-	senders, receivers := counters, []transfer.DropCounter(nil)
+	senders := counters
+	receivers := counters
 	if r.Spec.Direction == transfer.Down {
-		senders, receivers = receivers, senders
+		senders = nil
+	} else {
+		receivers = nil
 	}
 	one, ok := explained(lost.Lost{Segments: rest, MSS: size, Headers: lost.HeadersUDP}, senders, receivers)
 	if ok {

@@ -132,7 +132,8 @@ func (l Losses) watched() string {
 // they know it. Absent rows are not known.
 func (l Losses) byCounters(segments int64) []record.LostAt {
 	mss := int64(cmp.Or(l.MSS, transfer.DefaultMSS))
-	senders, receivers := l.SenderCounters, l.ReceiverCounters
+	senders := l.SenderCounters
+	receivers := l.ReceiverCounters
 	if l.Sender != nil {
 		senders = nil
 	}
@@ -196,8 +197,8 @@ func knownKind(place string) lost.Kind {
 	return lost.Other
 }
 
-// lossNotes returns a hint for each counter of packets beyond what a cloud allows a host, and what
-// this user may not see of a lossy direction without places of loss.
+// lossNotes returns a hint for each counter of packets beyond a cloud's allowance, and a note about
+// the missing privilege for a lossy direction without places of loss.
 func lossNotes(r *transfer.Result, d *record.Direction) (notes []string) {
 	if r.Near != nil && r.Near.DropsNotPermitted && d.LostAt == nil && record.OrZero(d.RetransmittedSegment) > 0 {
 		notes = append(notes, noPlacesOfLoss().Text)

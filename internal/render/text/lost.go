@@ -174,7 +174,7 @@ func lostDetails(l *record.LostAt) []string {
 	return details
 }
 
-// AllowanceNote is about a counter of packets beyond what a cloud allows a host.
+// AllowanceNote is about a counter of packets beyond a cloud's allowance for a host.
 func AllowanceNote(c transfer.DropCounter, far bool) string {
 	host := "this host"
 	if far {
