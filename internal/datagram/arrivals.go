@@ -111,7 +111,8 @@ func datagramsOf(dropped, arrived, batches int64) int64 {
 func (f *Flows) receiveCounted(one *Flow) error {
 	before, known := one.Socket.Drops()
 	err := f.receive(one)
-	if after, _ := one.Socket.Drops(); known {
+	after, _ := one.Socket.Drops()
+	if known {
 		one.SocketDrops = new(datagramsOf(after-before, one.Arrivals.Datagrams, one.batches))
 	}
 	return err
