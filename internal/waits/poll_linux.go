@@ -102,10 +102,12 @@ func (d *descriptors) memory(at uint64, n int) []byte {
 
 // ofSeveral returns the place of a thread that waits for several descriptors. A program watches
 // its connections at all times; where it waits for data from a pipe or a terminal as well, it has
-// nothing to send before that comes. Several of one sort leave it open which one.
+// nothing to send before that comes. A local socket with a connection mostly wakes the program's own
+// threads. Several of one sort leave it open which one.
 func (d *descriptors) ofSeveral(t *task) (at Place, channel string) {
-	var connections, others []Place
+	var connections, others, locals []Place
 	var channels []string
+	local := ""
 	for _, p := range d.polls(t) {
 		one := task{state: t.state, function: t.function, call: unix.SYS_READ}
 		one.arguments[0] = uint64(p.descriptor)
@@ -117,6 +119,9 @@ func (d *descriptors) ofSeveral(t *task) (at Place, channel string) {
 			if place.Object != "" { // not a listener
 				connections = append(connections, place)
 			}
+		case place.Kind == Process && strings.HasPrefix(pipe, "socket:"):
+			locals = append(locals, place)
+			local = pipe
 		case place.Kind == Process || place.Kind == Peer:
 			others = append(others, place)
 			channels = append(channels, pipe)
@@ -127,6 +132,8 @@ func (d *descriptors) ofSeveral(t *task) (at Place, channel string) {
 		return others[0], channels[0]
 	case len(others) == 0 && len(connections) == 1:
 		return connections[0], ""
+	case len(others)+len(connections) == 0 && len(locals) == 1:
+		return locals[0], local
 	}
 	return Place{Kind: Unknown}, ""
 }
