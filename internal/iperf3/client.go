@@ -134,22 +134,28 @@ func (p *Peer) untilClosed(ctx context.Context) (context.Context, func()) {
 }
 
 func (p *Peer) run(ctx context.Context, t transfer.Test,
-	onInterval func(transfer.Interval)) (outcomes []transfer.Outcome, err error) {
+	onInterval func(transfer.Interval)) ([]transfer.Outcome, error) {
 	c, cookie, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.conn.Close()
+	run := func() ([]transfer.Outcome, error) { return p.runTest(ctx, c, cookie, t, onInterval) }
 	if t.Legs[0].TCP == nil || !t.Legs[0].TCP.Latency {
-		return p.runTest(ctx, c, cookie, t, onInterval)
+		return run()
 	}
-	// The server would take a TCP probe for another test, so only ICMP measures latency.
+	return p.underLoad(ctx, c, run)
+}
+
+// underLoad runs a TCP test, and measures the latency before and during it. The server would take a TCP probe for
+// another test, so only ICMP does.
+func (p *Peer) underLoad(ctx context.Context, c *control,
+	run func() ([]transfer.Outcome, error)) (outcomes []transfer.Outcome, err error) {
 	to := socket.AddrPort(c.conn.RemoteAddr())
-	latency, why, err := path.UnderLoad(ctx, to, path.Config{Route: p.Route, OnlyICMP: true},
-		func() (err error) {
-			outcomes, err = p.runTest(ctx, c, cookie, t, onInterval)
-			return err
-		})
+	latency, why, err := path.UnderLoad(ctx, to, path.Config{Route: p.Route, OnlyICMP: true}, func() (err error) {
+		outcomes, err = run()
+		return err
+	})
 	for _, o := range outcomes {
 		if why != "" {
 			o.TCP.Warnings = append(o.TCP.Warnings, why)

@@ -19,7 +19,9 @@ type Command struct {
 	Params Params
 	// Port is the local port of the first stream. Each further stream uses the next port. 0: any.
 	Port uint16
-	// OnOpen is called when all streams are open. OnInterval is called with the bytes moved. Either may be nil.
+	// OnConnect is called when the server has accepted the control connection, OnOpen when all streams are open,
+	// OnInterval with the bytes moved. Each may be nil.
+	OnConnect  func()
 	OnOpen     func(TestResult)
 	OnInterval func(transfer.Interval)
 	// Interval is the time between two calls of OnInterval, counted from the end of the omitted time.
@@ -83,6 +85,24 @@ func (p *Peer) RunCommand(ctx context.Context, command Command) (*TestResult, er
 		return nil, err
 	}
 	defer c.conn.Close()
+	if command.OnConnect != nil {
+		command.OnConnect()
+	}
+	a := &TestResult{Cookie: cookie}
+	run := func() ([]transfer.Outcome, error) {
+		err := p.runCommand(ctx, c, command, a)
+		return a.Legs, err
+	}
+	if command.Params.UDP || !command.Params.Reverse && !command.Params.Both {
+		_, err = run() // the kernel of a TCP sender knows its queue
+	} else {
+		_, err = p.underLoad(ctx, c, run)
+	}
+	return a, err
+}
+
+// runCommand runs a test on a control connection whose cookie the server accepted, and sets its result.
+func (p *Peer) runCommand(ctx context.Context, c *control, command Command, a *TestResult) (err error) {
 	wire := command.Params
 	wire.Streams = max(wire.Streams, 1)
 	mss := mssOf(c.conn)
@@ -90,7 +110,9 @@ func (p *Peer) RunCommand(ctx context.Context, command Command) (*TestResult, er
 	if chosen {
 		wire.Len = datagramSizeFor(mss)
 	}
-	a := &TestResult{Cookie: cookie, Params: wire, ControlMSS: mss, ChosenByMSS: chosen}
+	a.Params = wire
+	a.ControlMSS = mss
+	a.ChosenByMSS = chosen
 	var directions []direction
 	if wire.UDP {
 		var specs []transfer.DatagramSpec
@@ -105,10 +127,10 @@ func (p *Peer) RunCommand(ctx context.Context, command Command) (*TestResult, er
 		for _, sends := range wire.directions() {
 			specs = append(specs, wire.spec(near, sends))
 		}
-		directions, a.Streams, err = p.openTCP(ctx, c, cookie, wire, near, specs, command.Port)
+		directions, a.Streams, err = p.openTCP(ctx, c, a.Cookie, wire, near, specs, command.Port)
 	}
 	if err != nil {
-		return a, err
+		return err
 	}
 	defer closeDirections(directions)
 	a.describe(directions)
@@ -124,7 +146,7 @@ func (p *Peer) RunCommand(ctx context.Context, command Command) (*TestResult, er
 	a.Far = done.far
 	a.User = done.user
 	a.System = done.system
-	return a, err
+	return err
 }
 
 // mssOf returns the maximum segment size of a connection in bytes, 0 if unknown.

@@ -97,6 +97,32 @@ func TestRun_OwnClientAndServer(t *testing.T) {
 	}
 }
 
+// A receiver cannot see the sender's queue, so both kinds of client measure the latency: one evidence, one verdict.
+func TestRun_LatencyOfReceivedTests(t *testing.T) {
+	address := serve(t, &Server{})
+	for _, params := range []Params{{Num: 100000, Reverse: true}, {Num: 100000, Both: true}} {
+		test := transfer.Test{Legs: []transfer.Leg{{TCP: &transfer.Spec{Direction: transfer.Down, Bytes: 100000,
+			Latency: true}}}}
+		measured := func(run func(*Peer) ([]transfer.Outcome, error)) *transfer.Result {
+			peer := NewPeer(address)
+			defer peer.Close()
+			legs, err := run(peer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return legs[len(legs)-1].TCP
+		}
+		asked := measured(func(p *Peer) ([]transfer.Outcome, error) { return p.Run(t.Context(), test, nil) })
+		command := measured(func(p *Peer) ([]transfer.Outcome, error) {
+			account, err := p.RunCommand(t.Context(), Command{Params: params})
+			return account.Legs, err
+		})
+		if command.Latency == nil && len(command.Warnings) == 0 || (asked.Latency == nil) != (command.Latency == nil) {
+			t.Errorf("%+v: latency %v, %v; measure's %v", params, command.Latency, command.Warnings, asked.Latency)
+		}
+	}
+}
+
 func TestServer_ReportsBusy(t *testing.T) {
 	address := serve(t, &Server{MaxTests: 1})
 	first, err := net.Dial("tcp", address)

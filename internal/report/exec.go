@@ -6,7 +6,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/sockops"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
 
@@ -47,7 +47,8 @@ func newExecConnection(c *sockops.Connection, cfg sockops.Config, sampled []wait
 	}
 	for _, d := range []transfer.Direction{transfer.Up, transfer.Down} {
 		if result := c.Result(d, asked); result != nil {
-			judged := Direction(result, live.Judge(result), nil)
+			judged := Direction(result, c.Watched(result).Judge(d == transfer.Up), nil)
+			nameOwnBuffer(&judged, asked)
 			judged.Waits, judged.Fix = ofProgram(sampled, judged.Verdict, record.OrZero(judged.GoodputBps), judged.Fix)
 			out.Directions = append(out.Directions, judged)
 		}

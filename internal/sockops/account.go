@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 // Seen reports whether the connection's counters were ever read. Short connections may be missed under load.
@@ -19,7 +20,7 @@ func (c *Connection) last() transfer.Sample {
 // queueSample is a sample with both queues; the direction selects Sample.Queued.
 type queueSample struct {
 	transfer.Sample
-	unread, unacked int64
+	queues live.Queues
 }
 
 // sent excludes SYN and FIN, which Acked counts and Sent does not.
@@ -46,9 +47,9 @@ func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transf
 		return nil
 	}
 	for _, r := range c.samples {
-		r.Queued = r.unacked
+		r.Queued = r.queues.Unacked
 		if d == transfer.Down {
-			r.Queued = r.unread
+			r.Queued = r.queues.Unread
 		}
 		s.Samples = append(s.Samples, r.Sample)
 	}
@@ -57,6 +58,21 @@ func (c *Connection) Result(d transfer.Direction, asked transfer.Socket) *transf
 		Spec: transfer.Spec{Direction: d, Near: asked, Time: s.Last - s.First},
 		Near: &transfer.End{Streams: []transfer.Stream{s}}, Complete: true,
 	}
+}
+
+// Watched returns the connection as its judge takes it, during a result of it. Its program is not ours, so it is judged
+// as a connection that `watch` follows, with the buffers that are known to be requested.
+func (c *Connection) Watched(r *transfer.Result) *live.Watched {
+	s := &r.Near.Streams[0]
+	w := &live.Watched{Congestion: s.Congestion, Handshake: s.Handshake, SendBuffer: int64(s.SendBuffer.Granted),
+		ReceiveBuffer: int64(s.ReceiveBuffer.Granted), PacingBps: r.Spec.Near.PacingBps, Acked: c.last().Acked,
+		Requested: transfer.Socket{SendBuffer: s.SendBuffer.Requested, ReceiveBuffer: s.ReceiveBuffer.Requested}}
+	for _, one := range c.samples {
+		if one.At >= s.First && one.At <= s.Last {
+			w.Add(&one.Sample, one.queues, s.Last)
+		}
+	}
+	return w
 }
 
 // moved returns when a counter left 0 and when it reached its last value, at sample resolution. heard is the time

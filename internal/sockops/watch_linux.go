@@ -13,6 +13,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
 )
 
 const (
@@ -238,12 +239,14 @@ func (w *watcher) sample(f *followed, s *sockdiag.Socket, now time.Duration) {
 		return
 	}
 	r := queueSample{Sample: transfer.Sample{At: now - f.started, Have: transfer.HaveQueue},
-		unread: int64(s.ReadQueue), unacked: int64(s.WriteQueue)}
+		queues: live.Queues{Unread: int64(s.ReadQueue), Unacked: int64(s.WriteQueue)}}
 	idle := socket.DecodeLinux(s.Info, &r.Sample)
 	f.heard = max(f.heard, now-idle-f.started)
 	send := &f.Stream.SendBuffer
 	receive := &f.Stream.ReceiveBuffer
 	if s.HasMemory && f.ended == 0 {
+		r.queues.SendQueued = int64(s.Memory.SendQueued)
+		r.queues.SendBuffer = int64(s.Memory.SendBuffer)
 		send.Granted = int(s.Memory.SendBuffer)
 		receive.Granted = int(s.Memory.ReceiveBuffer)
 		f.clip()

@@ -65,15 +65,14 @@ func (f *flags) runTest(cmd *cobra.Command, params iperf3.Params, route socket.R
 	peer := iperf3.NewPeer(f.address())
 	peer.Route = route
 	defer peer.Close()
-	opened := func() {}
+	connected := func() {}
 	if f.timeout > 0 {
-		// The timeout covers the control connection until the streams are open.
 		bounded, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		timer := time.AfterFunc(time.Duration(f.timeout)*time.Millisecond, func() { cancel(syscall.ETIMEDOUT) })
 		defer timer.Stop()
 		ctx = bounded
-		opened = func() { timer.Stop() }
+		connected = func() { timer.Stop() }
 	}
 	passing := &livePrinter{f: f, cmd: cmd}
 	specs := []transfer.Spec{{Direction: transfer.Up, Time: time.Duration(params.Time+params.Omit) * time.Second,
@@ -86,10 +85,8 @@ func (f *flags) runTest(cmd *cobra.Command, params iperf3.Params, route socket.R
 	}
 	bars := progress.NewIntervals(console.Progress(cmd), 0, specs...)
 	command := iperf3.Command{Params: params, Interval: f.reportInterval(), Port: uint16(f.clientPort),
-		OnOpen: func(a iperf3.TestResult) {
-			opened()
-			passing.open(&a, asked)
-		},
+		OnConnect: connected,
+		OnOpen:    func(a iperf3.TestResult) { passing.open(&a, asked) },
 		OnInterval: func(i transfer.Interval) {
 			passing.add(i)
 			if console.WantsJSON(cmd) && !f.stream { // otherwise the printed intervals show progress

@@ -64,6 +64,8 @@ type Watched struct {
 	ReceiveBufferMax int64
 	PacingBps        float64 // SO_MAX_PACING_RATE; 0: none
 	Acked            int64   // bytes in the connection's life
+	// Requested has the buffers of the socket that are known to be requested, in bytes; 0: not known.
+	Requested transfer.Socket
 	// KnownWindow reports whether a program that is known by the ports has such a window, in bytes; nil: none is known.
 	KnownWindow func(bytes float64) bool
 }
@@ -90,8 +92,11 @@ func (c *Watched) Judge(sends bool) verdict.Verdict {
 func (c *Watched) direction(sends bool) watchedDirection {
 	w := watchedDirection{Sends: sends, Congestion: c.Congestion, Handshake: c.Handshake, PacingBps: c.PacingBps}
 	w.Send.Granted = int(c.SendBuffer)
+	w.Send.Requested = c.Requested.SendBuffer
 	w.Receive.Granted = int(c.ReceiveBuffer)
-	if c.receiveBufferIsFixed() {
+	if c.Requested.ReceiveBuffer > 0 {
+		w.Receive.Requested = c.Requested.ReceiveBuffer
+	} else if c.receiveBufferIsFixed() {
 		w.Receive.Requested = int(c.ReceiveBuffer / 2) // socket(7): the kernel doubles SO_RCVBUF
 	} else {
 		w.Receive.AutomaticMax = int(c.ReceiveBufferMax)
