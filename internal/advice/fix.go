@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/model"
 	"github.com/fullpipe-net/fullpipe/internal/plan"
@@ -93,7 +94,7 @@ func Fixes(v verdict.Verdict, f Facts) []Fix {
 		for _, at := range f.places(s) {
 			fix := Fix{Limiter: v.Limiter, Action: s.Action, Scope: s.Scope, End: at.end, System: at.system,
 				Settings: f.settings(s, at, v), Source: s.sourceOn(at.system)}
-			if s.Action == RaiseCeilings && at.system == Linux {
+			if s.Action == RaiseCeilings && (at.system == Linux || at.system.Family() == Windows) {
 				fix.Ceiling = ceiling
 			}
 			if s.Scope != Nowhere && s.Action != PaceBelow { // it removes the losses, not the limit
@@ -134,6 +135,8 @@ func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 	case v.Limiter == verdict.ReceiverWindow && f.ReceiveBufferMax > 0:
 		c.Name = "net.ipv4.tcp_rmem"
 		c.Bytes = f.ReceiveBufferMax
+	case v.Subtype == verdict.AutotuneCeiling && f.Receiver.Family() == Windows:
+		return f.autotuningLevel(v)
 	default:
 		return nil
 	}
@@ -141,6 +144,22 @@ func (f *Facts) ceiling(v *verdict.Verdict) *Ceiling {
 		c.NeededBytes = needed
 	}
 	return c
+}
+
+// autotuningLevel returns the level of Windows' autotuning that ends at the full receive window, as netsh shows it; nil
+// where none does.
+func (f *Facts) autotuningLevel(v *verdict.Verdict) *Ceiling {
+	for _, e := range v.Evidence {
+		window := int(e.Values["window_bytes"])
+		if level := plan.AutotuningLevel(window); level != "" && e.Limiter == v.Limiter {
+			c := &Ceiling{Name: "autotuninglevel=" + strings.ToLower(level), Bytes: window}
+			if needed := f.window(); needed > window {
+				c.NeededBytes = needed
+			}
+			return c
+		}
+	}
+	return nil
 }
 
 // raiseFirst puts raising the ceiling first. It drops the advice to leave buffers alone.

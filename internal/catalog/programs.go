@@ -24,8 +24,9 @@ type Program struct {
 	// ends automatic sizing there. 0: the system sizes that buffer.
 	ReceiveBuffer int `toml:"receive_buffer" json:"receive_buffer_bytes,omitempty"`
 	SendBuffer    int `toml:"send_buffer" json:"send_buffer_bytes,omitempty"`
-	// Plateau says that a window of exactly ReceiveBuffer names the program: no default of Windows is that size.
-	Plateau bool `toml:"plateau" json:"-"`
+	// Plateau has the least and the largest size in bytes of a buffer of its own that names the program on a Windows
+	// host: no default of Windows that scales windows is that size. Empty: none does.
+	Plateau []int `toml:"plateau" json:"-"`
 	// ReceiveDatagrams and SendDatagrams are the bytes that it requests by SO_RCVBUF and SO_SNDBUF for its UDP socket. The
 	// host's net.core.rmem_max and wmem_max limit them. 0: no request.
 	ReceiveDatagrams int    `toml:"receive_datagrams" json:"udp_receive_buffer_bytes,omitempty"`
@@ -89,18 +90,18 @@ func (p Program) FixesBuffers() bool { return p.ReceiveBuffer > 0 || p.SendBuffe
 // offered unscaled, on any port. Sizes with other causes too (65,535 bytes: no scaling) name no program.
 func ProgramOfWindow(bytes int) (Program, bool) {
 	for _, p := range loadPrograms() {
-		if p.Plateau && p.ReceiveBuffer == bytes && bytes < 65535 {
+		if len(p.Plateau) > 0 && p.ReceiveBuffer == bytes && bytes < 65535 {
 			return p, true
 		}
 	}
 	return Program{}, false
 }
 
-// WindowsProgramOfWindow returns the program whose fixed receive buffer above 65,535 bytes is exactly the largest
-// window that a Windows host offered, on any port. Linux hosts have windows of such sizes for other causes.
-func WindowsProgramOfWindow(bytes int) (Program, bool) {
+// WindowsProgramOfBuffer returns the program whose fixed buffers fit the largest window that a Windows host offered with
+// a scale, or the most that it had in flight, on any port. Linux hosts have windows of such sizes for other causes.
+func WindowsProgramOfBuffer(bytes int) (Program, bool) {
 	for _, p := range loadPrograms() {
-		if p.Plateau && p.ReceiveBuffer == bytes && bytes > 65535 {
+		if len(p.Plateau) == 2 && bytes >= p.Plateau[0] && bytes <= p.Plateau[1] {
 			return p, true
 		}
 	}

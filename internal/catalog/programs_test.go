@@ -45,8 +45,9 @@ func TestProgramOfWindow(t *testing.T) {
 			t.Errorf("%d bytes: %q, want %q", bytes, p.Name, want)
 		}
 	}
-	for bytes, want := range map[int]string{212992: "cygwin-64", 64512: "", 211700: "", 4194304: ""} {
-		if p, found := WindowsProgramOfWindow(bytes); p.Name != want || found != (want != "") {
+	for bytes, want := range map[int]string{212992: "cygwin-64", 64512: "cygwin", 64240: "cygwin", 65280: "cygwin",
+		65535: "cygwin", 65536: "", 64000: "", 211700: "", 4194304: ""} {
+		if p, found := WindowsProgramOfBuffer(bytes); p.Name != want || found != (want != "") {
 			t.Errorf("%d bytes of a Windows host: %q, want %q", bytes, p.Name, want)
 		}
 	}

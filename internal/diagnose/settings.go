@@ -42,7 +42,12 @@ func isWindows(o flow.Offer) bool {
 // programWindow returns the known program whose own window or buffer limits a direction, or nil.
 func programWindow(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis) *record.ProgramWindow {
 	p := record.NewProgramWindow(g.Verdict, d.From.Port, d.To.Port)
-	if p == nil && isWindows(c.OfferOf(d.To)) {
+	end := d.To
+	if g.Limiter == verdict.Sender {
+		end = d.From
+	}
+	// Of the systems that scale windows, Windows alone asks for no timestamps.
+	if o := c.OfferOf(end); p == nil && o.Seen && !o.OptionsCut && !o.Timestamps && o.Scale > 0 {
 		p = record.NewWindowsProgramWindow(g.Verdict)
 	}
 	return p

@@ -44,6 +44,17 @@ func AutotuningWindow(level string) int {
 	return 0
 }
 
+// AutotuningLevel returns the level of Windows' receive autotuning below Normal whose largest window this is, in
+// bytes, up to a hundredth; "" if it is none's. Disabled scales no window.
+func AutotuningLevel(window int) string {
+	for _, a := range autotuning[1:3] {
+		if window <= a.window && window >= a.window-a.window/100 {
+			return a.level
+		}
+	}
+	return ""
+}
+
 // dynamicSendBuffers is the first version of Windows that sizes send buffers by itself (dynamic send buffering).
 const dynamicSendBuffers = "6.1"
 

@@ -38,14 +38,18 @@ func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
 	return nil
 }
 
-// NewWindowsProgramWindow returns the known program whose fixed receive buffer on a Windows host is the window that a
-// verdict's evidence describes, or nil.
+// NewWindowsProgramWindow returns the known program whose fixed buffer, on a Windows host that scales windows, is what
+// limits by a verdict's evidence: its receive window, or what it sends at most. It returns nil where none fits.
 func NewWindowsProgramWindow(v verdict.Verdict) *ProgramWindow {
+	key := ""
+	switch {
+	case v.Limiter == verdict.ReceiverWindow && (v.Subtype == verdict.Fixed || v.Subtype == verdict.AutotuneCeiling):
+		key = "window_bytes"
+	case v.Limiter == verdict.Sender:
+		key = "outstanding_bytes"
+	}
 	for _, e := range v.Evidence {
-		if v.Limiter != verdict.ReceiverWindow || v.Subtype != verdict.Fixed || e.Limiter != v.Limiter {
-			continue
-		}
-		if p, known := catalog.WindowsProgramOfWindow(int(e.Values["window_bytes"])); known {
+		if p, known := catalog.WindowsProgramOfBuffer(int(e.Values[key])); known && e.Limiter == v.Limiter {
 			return named(p)
 		}
 	}

@@ -42,15 +42,33 @@ func TestNewProgramWindow(t *testing.T) {
 	}
 }
 
-// TestNewWindowsProgramWindow checks that a scaled window names a program only if the receiver's buffer is fixed.
+// TestNewWindowsProgramWindow checks that a window names a program where it is scaled and does not grow, and at the
+// sender what it has in flight.
 func TestNewWindowsProgramWindow(t *testing.T) {
-	for subtype, want := range map[string]bool{verdict.Fixed: true, verdict.AutotuneCeiling: false,
-		verdict.ScaleZero: false} {
-		v := verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: subtype, Evidence: []verdict.Evidence{{
-			Limiter: verdict.ReceiverWindow, Values: verdict.Values{"window_bytes": 212992}}}}
-		p := NewWindowsProgramWindow(v)
-		if (p != nil) != want || want && p.Name != "cygwin-64" {
-			t.Errorf("%s: %+v", subtype, p)
+	for _, c := range []struct {
+		limiter verdict.Name
+		subtype string
+		bytes   float64
+		want    string
+	}{
+		{verdict.ReceiverWindow, verdict.Fixed, 212_992, "cygwin-64"},
+		{verdict.ReceiverWindow, verdict.AutotuneCeiling, 65_280, "cygwin"},
+		{verdict.ReceiverWindow, verdict.Fixed, 64_240, "cygwin"},
+		{verdict.ReceiverWindow, verdict.AutotuneCeiling, 262_140, ""},
+		{verdict.ReceiverWindow, verdict.ScaleZero, 65_280, ""},
+		{verdict.ReceiverWindow, verdict.AutotuneGrowing, 64_512, ""},
+		{verdict.Sender, "", 64_512, "cygwin"},
+		{verdict.Sender, "", 131_072, ""},
+		{verdict.Bottleneck, "", 64_512, ""},
+	} {
+		v := verdict.Verdict{Limiter: c.limiter, Subtype: c.subtype, Evidence: []verdict.Evidence{{Limiter: c.limiter,
+			Values: verdict.Values{"window_bytes": c.bytes, "outstanding_bytes": c.bytes}}}}
+		got := ""
+		if p := NewWindowsProgramWindow(v); p != nil {
+			got = p.Name
+		}
+		if got != c.want {
+			t.Errorf("%s (%s), %.0f bytes: %q, want %q", c.limiter, c.subtype, c.bytes, got, c.want)
 		}
 	}
 }

@@ -16,8 +16,9 @@ type WindowFacts struct {
 }
 
 // Subtype returns the reason for the window's size. A window that does not grow is Fixed if it is not known how its
-// buffer is sized: SO_RCVBUF, a clamp and an exhausted autotuning ceiling look alike from outside. Below 64 KiB only a
-// system's own sizing grows beyond the handshake's window, which contains all of a smaller fixed buffer.
+// buffer is sized: SO_RCVBUF, a clamp and an exhausted autotuning ceiling look alike from outside, unless the ceiling
+// is the scale's. Below 64 KiB only a system's own sizing grows beyond the handshake's window, which contains all of a
+// smaller fixed buffer.
 func (f WindowFacts) Subtype() string {
 	// A request for more than an unscaled window does not explain a factor of 0: the system did not grant it.
 	refused := f.ScaleKnown && f.Scale == 0 && f.Requested > int64(threshold.UnscaledMax.Value)
@@ -26,6 +27,9 @@ func (f WindowFacts) Subtype() string {
 	largest := float64(f.Largest)
 	unscaled := threshold.UnscaledMax.Value
 	atMost := largest >= threshold.UnscaledNear.Value*unscaled && largest <= unscaled
+	// A buffer that is known at the handshake chooses a scale that contains it. Sizing that stops at the scale's own
+	// maximum was allowed no more: a level of Windows' autotuning, for example.
+	atScale := f.ScaleKnown && f.Scale > 0 && largest >= threshold.ScaledNear.Value*float64(int64(unscaled)<<f.Scale)
 	switch {
 	case f.ScaleKnown && f.Scale < 0 && atMost: // a smaller one would be no larger with the option
 		return Unscaled
@@ -33,6 +37,8 @@ func (f WindowFacts) Subtype() string {
 		return Fixed
 	case f.ScaleKnown && f.Scale == 0 && atMost:
 		return ScaleZero
+	case atScale && !f.SizeKnown:
+		return AutotuneCeiling
 	case !f.Constant && float64(f.Last) >= threshold.WindowGrows.Value*float64(max(f.First, f.Middle)):
 		return AutotuneGrowing
 	case !f.Constant && (f.SizeKnown || f.Scale > 0 && grew && f.Largest > int64(threshold.CeilingMin.Value) &&

@@ -31,6 +31,18 @@ func TestAFactorOfZeroIsNoMissingOption(t *testing.T) {
 		{"a request that explains it", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 65535, SizeKnown: true,
 			Requested: 48 << 10}, Fixed},
 		{"a small one", WindowFacts{Scale: 0, ScaleKnown: true, Largest: 8192, Middle: 8192, Last: 8192}, Fixed},
+		{"HighlyRestricted", WindowFacts{Scale: 2, ScaleKnown: true, First: 8192, Largest: 262_140, Middle: 262_140,
+			Last: 262_140}, AutotuneCeiling},
+		{"Restricted, reached late", WindowFacts{Scale: 4, ScaleKnown: true, First: 64_240, Largest: 1_048_560,
+			Middle: 300_000, Last: 1_048_560}, AutotuneCeiling},
+		{"a whole number of segments", WindowFacts{Scale: 3, ScaleKnown: true, First: 65_535, Largest: 523_720,
+			Middle: 523_720, Last: 500_000}, AutotuneCeiling},
+		{"half of a scale", WindowFacts{Scale: 2, ScaleKnown: true, First: 8192, Largest: 131_072, Middle: 131_072,
+			Last: 131_072}, Fixed},
+		{"Cygwin on 64 bit", WindowFacts{Scale: 2, ScaleKnown: true, First: 65_535, Largest: 212_992, Middle: 212_992,
+			Last: 212_992}, Fixed},
+		{"a program's, at its scale", WindowFacts{Scale: 2, ScaleKnown: true, Largest: 262_140, Middle: 262_140,
+			Last: 262_140, SizeKnown: true, Requested: 262_140}, Fixed},
 		{"no handshake", WindowFacts{Largest: 64512, Middle: 64512, Last: 64512}, Fixed},
 	} {
 		if got := c.facts.Subtype(); got != c.want {
@@ -50,7 +62,7 @@ func TestSubtype_ConstantWindow(t *testing.T) {
 				min(buffer+1000, int64(threshold.UnscaledMax.Value))} {
 				f.First = min(first, int64(threshold.UnscaledMax.Value))
 				want := Fixed
-				if window > 64_000 && window < 64<<10 && first == window*3/4 {
+				if window > 64_000 && window < 64<<10 && first == window*3/4 || window>>scale > 65_000 {
 					want = AutotuneCeiling
 				}
 				if got := f.Subtype(); got != want {

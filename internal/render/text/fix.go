@@ -14,7 +14,7 @@ import (
 // FixSentence formats a remedy in the imperative.
 func FixSentence(f advice.Fix) string {
 	if c := f.Ceiling; c != nil {
-		return ceilingSentence(c, f.End)
+		return ceilingSentence(c, &f)
 	}
 	if said := elsewhere[f.Action][f.System]; said != "" {
 		return said
@@ -28,8 +28,13 @@ func FixSentence(f advice.Fix) string {
 	return f.Text
 }
 
-func ceilingSentence(c *advice.Ceiling, end advice.End) string {
-	said := fmt.Sprintf("raise %s (max) on the %s: %s now", c.Name, end, units.Size(c.Bytes))
+func ceilingSentence(c *advice.Ceiling, f *advice.Fix) string {
+	if f.System.Family() == advice.Windows {
+		return fmt.Sprintf("%s on the %s: %s ends at %s; if a group policy sets the level "+
+			"(AutoTuningLevelEffective of Get-NetTCPSetting), change the policy: it wins", normalLevel, f.End, c.Name,
+			units.Size(c.Bytes).Exact())
+	}
+	said := fmt.Sprintf("raise %s (max) on the %s: %s now", c.Name, f.End, units.Size(c.Bytes))
 	if c.NeededBytes > 0 {
 		return said + fmt.Sprintf(", %s needed", units.Size(c.NeededBytes))
 	}

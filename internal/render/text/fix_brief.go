@@ -26,6 +26,9 @@ func briefDo(fixes []advice.Fix, v *verdict.Verdict) string {
 
 func briefFix(f *advice.Fix) string {
 	if c := f.Ceiling; c != nil {
+		if f.System.Family() == advice.Windows {
+			return fmt.Sprintf("%s on the %s", normalLevel, f.End)
+		}
 		text := fmt.Sprintf("raise %s on the %s", c.Name, f.End)
 		if c.NeededBytes > 0 {
 			text += " to " + units.Size(c.NeededBytes).String()

@@ -69,7 +69,7 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 		advice.FreeBSD: "forget the metrics of earlier connections: sysctl net.inet.tcp.hostcache.purgenow=1",
 	},
 	advice.RaiseCeilings: {
-		advice.Windows: "leave the systems' sizing on: netsh int tcp set global autotuninglevel=normal at the receiver, " +
+		advice.Windows: "leave the systems' sizing on: " + normalLevel + " at the receiver, " +
 			"netsh winsock set autotuning on at the sender",
 		advice.MacOS: "raise the ceilings of automatic buffers: net.inet.tcp.autorcvbufmax and autosndbufmax, and " +
 			"kern.ipc.maxsockbuf above both (fullpipe plan --target macos computes them)",
@@ -77,7 +77,7 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 			"kern.ipc.maxsockbuf above both (fullpipe plan --target freebsd computes them)",
 	},
 	advice.WindowScaling: {
-		advice.Windows: "switch window scaling on: netsh int tcp set global autotuninglevel=normal, or find the " +
+		advice.Windows: "switch window scaling on: " + normalLevel + ", or find the " +
 			"middlebox that strips the option",
 		advice.MacOS: "find the middlebox that strips the window scale option, or switch scaling on at the other end: " +
 			"macOS always offers it",
@@ -156,6 +156,8 @@ var elsewhere = map[advice.Action]map[advice.System]string{
 }
 
 // openPrefix begins the texts of actions that change nothing.
+const normalLevel = "netsh int tcp set global autotuninglevel=normal"
+
 const openPrefix = "to find out: "
 
 const ackFrequency = "have the receiver acknowledge each segment at once: the DWORD TcpAckFrequency 1 below " +

@@ -135,4 +135,11 @@ func TestFixSentence_NamesTheCeilingOfAFullAutomaticBuffer(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	level := advice.Fix{Action: advice.RaiseCeilings, End: advice.Receiver, System: advice.Windows,
+		Ceiling: &advice.Ceiling{Name: "autotuninglevel=restricted", Bytes: 1_048_560}}
+	for _, part := range []string{"autotuninglevel=normal", "=restricted ends at 1,048,560 bytes", "group policy"} {
+		if got := FixSentence(level); !strings.Contains(got, part) {
+			t.Errorf("%q lacks %q", got, part)
+		}
+	}
 }

@@ -59,6 +59,9 @@ var (
 	UnscaledMax  = &Number{"UnscaledMax", 65535, "bytes", "RFC 7323, 2.1"}
 	UnscaledNear = &Number{"UnscaledNear", 0.9, "ratio",
 		"attribution bank, no window scaling: windows are rounded down to whole segments"}
+	// ScaledNear is the share of the largest window of a scale from which a window is that.
+	ScaledNear = &Number{"ScaledNear", 0.99, "ratio",
+		"Windows' levels end at 65,535 << 2, 4 and 8: learn.microsoft.com, Set-NetTCPSetting"}
 	// CeilingMin and UnscaledMax bound a window that was scaled and yet stays at the maximum of 16 bits, rounded down to a
 	// unit of the scale. A buffer of 64 KiB is larger.
 	CeilingMin = &Number{"CeilingMin", 64000, "bytes",

@@ -108,7 +108,7 @@ var subtypes = []subtypeRule{
 	windowReason(verdict.ScaleZero,
 		"the scale is 0, and the window is as large as it can be with it"),
 	windowReason(verdict.AutotuneGrowing, "the window still grows"),
-	windowReason(verdict.AutotuneCeiling, "the window grew to the maximum of an unscaled one"),
+	windowReason(verdict.AutotuneCeiling, "the window grew to the maximum of its scale or of an unscaled one"),
 	reason(verdict.ReceiverWindow, verdict.Fixed, condition{}),
 	reason(verdict.Congestion, verdict.LostSYNs, synsDominate),
 	reason(verdict.Congestion, verdict.Damaged, isDamaged),
@@ -129,7 +129,8 @@ var subtypes = []subtypeRule{
 func windowReason(name, means string) subtypeRule {
 	return reason(verdict.ReceiverWindow, name, fact("window is "+name, means,
 		func(t *timeline) bool { return t.windowFacts().Subtype() == name },
-		threshold.UnscaledMax, threshold.UnscaledNear, threshold.WindowGrows, threshold.CeilingMin))
+		threshold.UnscaledMax, threshold.UnscaledNear, threshold.ScaledNear, threshold.WindowGrows,
+		threshold.CeilingMin))
 }
 
 // candidates are the possible limiters of a sender that has room in every window, and those of most
