@@ -184,6 +184,13 @@ func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 	return verdict.Congestion
 }
 
+// repaired reports whether blocks that each wait for a message of the other end went on after one of a few losses: the
+// repair took time, and no congestion window limits the blocks after it.
+func (t *timeline) repaired(s *flow.Slice) bool {
+	return t.d.LossEvents < int64(threshold.MinRounds.Value) && s.Losses == 0 && s.Retransmitted == 0 &&
+		exchanging.IsTrue(t)
+}
+
 // recoveryOf is what limited during a repair: the link, where it was kept full all the same.
 //
 // Where less than a segment was outstanding, its timer delays the next message, which no congestion window does.

@@ -33,6 +33,43 @@ func blocks(t *testing.T, segments int, rtt, loop, think int64) Diagnosis {
 	return g
 }
 
+// One to four losses that are repaired do not make another limiter of blocks that wait for requests: the repairs take
+// their time, and no more.
+func TestRequestResponse_RepairedLosses(t *testing.T) {
+	const rtt = 40 * ms
+	for _, segments := range []int{3, 8, 40} {
+		for losses := 1; losses <= 4; losses++ {
+			x := newTape(rtt, 0)
+			pos, at := 0, rtt+10*ms
+			for i := range 90 {
+				x.says(at-50_000, i, pos, 4<<20)
+				begin := pos
+				lost := i%20 == 10 && i/20 < losses
+				for k := range segments {
+					x.data(at+int64(k)*100_000, pos, 1460, 0)
+					pos += 1460
+					switch {
+					case lost && k > 0:
+						x.ack(at+int64(k)*100_000+rtt, begin, 4<<20)
+					case !lost && k%2 == 1 && k < segments-1:
+						x.ack(at+int64(k)*100_000+rtt, pos, 4<<20)
+					}
+				}
+				if lost { // behind the tap
+					at += rtt + int64(segments)*100_000
+					x.data(at, begin, 1460, 0)
+				}
+				at += rtt + int64(segments)*100_000
+			}
+			g, d := x.judge(t)
+			if g.Limiter != verdict.Application || g.Shares[verdict.Application] < 0.7 || d.Retransmitted != int64(losses) {
+				t.Errorf("%d segments, %d losses: %s %s/%s %v", segments, d.Retransmitted, g.Confidence, g.Limiter, g.Subtype,
+					g.Shares)
+			}
+		}
+	}
+}
+
 // Evidence for blocks that wait for requests has their size and number, and predicts the rate of twice as much at a
 // time.
 func TestRequestResponse(t *testing.T) {

@@ -106,7 +106,7 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Bottleneck
 	case t.losing && t.neverEmpty(s):
 		return verdict.Bottleneck
-	case (t.losing || t.marked) && t.recovering[i]:
+	case (t.losing || t.marked) && t.recovering[i] && !t.repaired(s):
 		return t.lossOf(s)
 	case t.full(s) && t.sentFaster:
 		return verdict.Bottleneck
