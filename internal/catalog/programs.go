@@ -97,8 +97,8 @@ func ProgramOfWindow(bytes int) (Program, bool) {
 	return Program{}, false
 }
 
-// WindowsProgramOfBuffer returns the program whose fixed buffers fit the largest window that a Windows host offered with
-// a scale, or the most that it had in flight, on any port. Linux hosts have windows of such sizes for other causes.
+// WindowsProgramOfBuffer returns the program whose fixed buffers fit the largest window that a Windows host offered
+// with a scale, or the most that it had in flight, on any port. Linux hosts have such windows for other causes.
 func WindowsProgramOfBuffer(bytes int) (Program, bool) {
 	for _, p := range loadPrograms() {
 		if len(p.Plateau) == 2 && bytes >= p.Plateau[0] && bytes <= p.Plateau[1] {

@@ -73,6 +73,27 @@ func All(values []float64) (changes []Change) {
 	return changes
 }
 
+// Fallen returns which results of a series are on a level that has fallen and not returned: up to the result that
+// reaches the level before, less Least of it. They are no past that others are compared with.
+func Fallen(values []float64) []bool {
+	fallen := make([]bool, len(values))
+	since := -1 // the first result of the fall; -1: none
+	level := 0.0
+	for _, c := range append(All(values), Change{At: len(values), After: math.Inf(1)}) {
+		switch {
+		case since < 0 && c.After < c.Before:
+			since = c.At
+			level = c.Before
+		case since >= 0 && c.After >= (1-Least)*level:
+			for i := since; i < c.At; i++ {
+				fallen[i] = true
+			}
+			since = -1
+		}
+	}
+	return fallen
+}
+
 func test(values []float64, from, middle, to int, sure float64, low bool) (Change, bool) {
 	before := values[from:middle]
 	after := values[middle:to]

@@ -129,3 +129,32 @@ func TestLast_EqualValues(t *testing.T) {
 		}
 	}
 }
+
+// A fall stays one for as long as the level before has not returned; a dip that has is none.
+func TestFallen(t *testing.T) {
+	level := func(n int, value float64) (all []float64) {
+		for i := range n {
+			all = append(all, value*(1+0.02*float64(i%4)))
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		values  []float64
+		from    int // the first fallen result; -1: none
+		to, all int
+	}{
+		"never":            {level(90, 38), -1, 0, 90},
+		"for good":         {append(level(36, 38), level(40, 21)...), 36, 76, 76},
+		"and returned":     {append(append(level(36, 38), level(20, 21)...), level(20, 37)...), 36, 56, 76},
+		"and half way":     {append(append(level(36, 38), level(20, 12)...), level(20, 21)...), 36, 76, 76},
+		"faster than ever": {append(level(36, 21), level(40, 38)...), -1, 0, 76},
+	} {
+		fallen := Fallen(c.values)
+		for i, is := range fallen {
+			near := c.from >= 0 && (i == c.from-1 || i == c.from || i == c.to || i == c.to-1)
+			if want := c.from >= 0 && i >= c.from && i < c.to; is != want && !near || len(fallen) != c.all {
+				t.Errorf("%s: result %d of %d: %v", name, i, len(fallen), is)
+			}
+		}
+	}
+}

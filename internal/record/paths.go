@@ -29,6 +29,10 @@ type KeptDirection struct {
 	Results   []KeptPoint `json:"results"` // the oldest first
 }
 
+// AcceptedLabel is the label of a result whose limiter and rate somebody accepted: later results like it are no
+// trouble.
+const AcceptedLabel = "accepted"
+
 // Standing compares a result with the earlier results of its path.
 type Standing string
 
@@ -67,6 +71,8 @@ type KeptPoint struct {
 	Strength search.Strength `json:"strength,omitempty"`
 
 	Against Standing `json:"against"`
+	// Accepted reports whether somebody accepted the limiter and the rate of this result.
+	Accepted bool `json:"accepted,omitempty"`
 	// UsualBps is the median of the results before it, at most 48.
 	UsualBps *float64 `json:"usual_bps,omitempty"`
 }

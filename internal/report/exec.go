@@ -1,6 +1,8 @@
 package report
 
 import (
+	"github.com/fullpipe-net/fullpipe/internal/advice"
+	"github.com/fullpipe-net/fullpipe/internal/plan"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/sockops"
@@ -54,4 +56,22 @@ func newExecConnection(c *sockops.Connection, cfg sockops.Config, sampled []wait
 		}
 	}
 	return out
+}
+
+// nameOwnBuffer adds the option of exec that set the limiting buffer to the first remedy of a direction.
+func nameOwnBuffer(d *record.Direction, asked transfer.Socket) {
+	own := plan.Setting{Where: "of exec, or of its rule", Value: "auto", Source: "fullpipe exec --help"}
+	switch {
+	case d.Direction == transfer.Up && d.Limiter == verdict.SendBuffer && asked.SendBuffer > 0:
+		own.Role = plan.Sender
+		own.Name = "--send-buffer"
+	case d.Direction == transfer.Down && d.Limiter == verdict.ReceiverWindow && asked.ReceiveBuffer > 0:
+		own.Role = plan.Receiver
+		own.Name = "--receive-buffer"
+	default:
+		return
+	}
+	if len(d.Fix) > 0 && d.Fix[0].Action == advice.LargerWindows {
+		d.Fix[0].Settings = append([]plan.Setting{own}, d.Fix[0].Settings...)
+	}
 }

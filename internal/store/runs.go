@@ -215,6 +215,41 @@ func (s *Store) Label(ctx context.Context, id, name, value string) (err error) {
 	return err
 }
 
+// Accept labels the newest run of a path, which is given as Filter.Path: its limiter and its rate are as they should
+// be. It returns the run.
+func (s *Store) Accept(ctx context.Context, path, by string) (Run, error) {
+	runs, err := s.List(ctx, Filter{Path: path, Limit: 1})
+	if err == nil && (len(runs) == 0 || path == "") {
+		err = fmt.Errorf("%s: %w", path, ErrNotFound)
+	}
+	if err != nil {
+		return Run{}, err
+	}
+	runs[0].Labels = map[string]string{record.AcceptedLabel: by}
+	return runs[0], s.Label(ctx, runs[0].ID, record.AcceptedLabel, by)
+}
+
+// Labelled returns when the newest run with a label of this name began, by the path's key.
+func (s *Store) Labelled(ctx context.Context, name string) (newest map[string]time.Time, err error) {
+	defer s.explain(&err)
+	rows, err := s.db.QueryContext(ctx, `SELECT r.path, MAX(r.started_ns) FROM label l JOIN run r ON r.id = l.run
+		WHERE l.name = $1 GROUP BY r.path`, name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	newest = map[string]time.Time{}
+	for rows.Next() {
+		var path string
+		var started int64
+		if err := rows.Scan(&path, &started); err != nil {
+			return nil, err
+		}
+		newest[path] = time.Unix(0, started)
+	}
+	return newest, rows.Err()
+}
+
 // Past returns the figures of one direction of a path before a time, oldest first. It excludes failed runs and
 // retests: retests of a suspected change are biased.
 func (s *Store) Past(ctx context.Context, path, direction string, from, until time.Time) (all []record.Figure,

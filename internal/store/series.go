@@ -47,8 +47,8 @@ type Page struct {
 	Limit         int       // newest runs to return; 0 is all
 }
 
-// Of returns the runs of the path with this key, oldest first, without labels. It reads only the rows that it
-// returns.
+// Of returns the runs of the path with this key, oldest first, without labels other than the accepted one. It reads
+// only the rows that it returns.
 func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err error) {
 	since := int64(0)
 	before := int64(1<<63 - 1)
@@ -60,11 +60,12 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
 		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter, d.retransmitted_ratio,
-		d.verdict, d.strength, d.requests_per_s, d.p50_s, d.p99_s FROM
+		d.verdict, d.strength, d.requests_per_s, d.p50_s, d.p99_s,
+		(SELECT value FROM label WHERE run = r.id AND name = $5) FROM
 		(SELECT id, path, kind, started_ns, origin, outcome FROM run
 			WHERE path = $1 AND started_ns >= $2 AND started_ns < $3 ORDER BY started_ns DESC, id DESC LIMIT $4) r
 		JOIN path p ON p.key = r.path LEFT JOIN direction d ON d.run = r.id
-		ORDER BY r.started_ns, r.id, d.direction DESC`, key, since, before, p.Limit)
+		ORDER BY r.started_ns, r.id, d.direction DESC`, key, since, before, p.Limit, record.AcceptedLabel)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +74,14 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		one := Run{HistoryRun: record.HistoryRun{PathKey: key, Directions: []record.Figure{}}}
 		var started int64
 		var f record.Figure
-		var direction, limiter, verdict, strength sql.NullString
+		var direction, limiter, verdict, strength, accepted sql.NullString
 		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome,
 			&direction, &f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio, &verdict, &strength,
-			&f.RequestsPerS, &f.P50S, &f.P99S); err != nil {
+			&f.RequestsPerS, &f.P50S, &f.P99S, &accepted); err != nil {
 			return nil, err
+		}
+		if accepted.Valid {
+			one.Labels = map[string]string{record.AcceptedLabel: accepted.String}
 		}
 		if n := len(runs); n == 0 || runs[n-1].ID != one.ID {
 			one.StartedAt = time.Unix(0, started).UTC()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -202,6 +203,16 @@ func (s *Server) label(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return &record.History{Header: s.header("history"), Runs: []record.HistoryRun{}}, nil
+}
+
+// accept accepts a path as its newest result is: that is no trouble until it changes.
+func (s *Server) accept(r *http.Request) (any, error) {
+	by := cmp.Or(visitorOf(r.Context()).account.name, "yes")
+	run, err := s.cfg.History.Accept(r.Context(), r.PathValue("key"), by)
+	if err != nil {
+		return nil, err
+	}
+	return &record.History{Header: s.header("history"), Runs: short([]store.Run{run})}, nil
 }
 
 // short returns the runs as documents list them.

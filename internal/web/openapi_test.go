@@ -48,6 +48,8 @@ var routes = map[string]described{
 		call: "/api/v1/runs/ID/labels/site?value=Bern"},
 	"DELETE /api/v1/runs/{id}/labels/{name}": {summary: "remove a label; operators only", document: &record.History{},
 		call: "/api/v1/runs/ID/labels/site"},
+	"POST /api/v1/paths/{key}/accept": {summary: "accept what limits a path, as its newest result is, until it changes; " +
+		"returns that result; operators only", document: &record.History{}, call: "/api/v1/paths/KEY/accept"},
 	"POST /api/v1/paths/{key}/retest": {summary: "test a path as its results were measured, one at a time; operators only",
 		document: &record.PageTest{}, call: "/api/v1/paths/KEY/retest"},
 	"GET /api/v1/retest": {summary: "the progress of that test: a retest document for each change, as " +

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
@@ -59,29 +58,5 @@ func TestProbesOf_KeepsPeaks(t *testing.T) {
 	}
 	if points := probesOf(&browserPhase{RTTMs: []float64{1}}); points != nil {
 		t.Error("an RTT without a time is taken")
-	}
-}
-
-func TestTroubleOf(t *testing.T) {
-	usual := 100e6
-	direction := func(against record.Standing, bps float64, outcome record.Outcome) record.KeptDirection {
-		return record.KeptDirection{Results: []record.KeptPoint{
-			{Against: record.NoFigures, Outcome: record.Failed}, // over
-			{Against: against, GoodputBps: &bps, UsualBps: &usual, Outcome: outcome}}}
-	}
-	same := direction(record.AsUsual, 99e6, record.Done)
-	lower := direction(record.Lower, 60e6, record.Done)
-	lowest := direction(record.Lower, 20e6, record.Done)
-	none := direction(record.NoFigures, 0, record.Done)
-	over := direction(record.NoFigures, 0, record.Failed)
-	for i, c := range []struct {
-		directions []record.KeptDirection
-		want       trouble
-	}{{nil, noTrouble}, {[]record.KeptDirection{same}, noTrouble}, {[]record.KeptDirection{none}, noTrouble},
-		{[]record.KeptDirection{same, lower}, 0.6}, {[]record.KeptDirection{lowest, lower}, 0.2},
-		{[]record.KeptDirection{lowest, over}, failed}} {
-		if got := troubleOf(c.directions); got != c.want {
-			t.Errorf("%d: %v, not %v", i, got, c.want)
-		}
 	}
 }

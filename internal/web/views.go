@@ -20,11 +20,10 @@ import (
 
 // gridView is the data of the page of all paths.
 type gridView struct {
-	Rows []gridRow
-	More int // offset of the next page; 0: none
-	// Failed and Lower are the paths whose newest result failed or is lower than before, Rest are all others.
-	Failed, Lower, Rest int
-	Limiters            []string
+	Rows     []gridRow
+	More     int                 // offset of the next page; 0: none
+	Sums     map[troubleKind]int // paths by their trouble
+	Limiters []string
 }
 
 type gridRow struct {
@@ -48,15 +47,17 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b store.Series) int { return cmp.Compare(troubles[a.Path], troubles[b.Path]) })
+	slices.SortStableFunc(all, func(a, b store.Series) int {
+		return cmp.Compare(troubles[a.Path].rank(), troubles[b.Path].rank())
+	})
 	page := all[min(offset, len(all)):min(offset+maxPathsPerPage, len(all))]
 	doc, kinds, err := s.standings(r.Context(), page)
 	if err != nil {
 		return nil, err
 	}
-	v := &gridView{}
+	v := &gridView{Sums: map[troubleKind]int{}}
 	for _, p := range all {
-		v.count(troubles[p.Path])
+		v.Sums[troubles[p.Path].kind]++
 	}
 	if next := offset + maxPathsPerPage; next < len(all) {
 		v.More = next
@@ -99,17 +100,6 @@ func (s *Server) grid(r *http.Request) (*gridView, error) {
 	return v, nil
 }
 
-func (v *gridView) count(t trouble) {
-	switch {
-	case t == failed:
-		v.Failed++
-	case t < noTrouble:
-		v.Lower++
-	default:
-		v.Rest++
-	}
-}
-
 // seriesView is the data of one path's page.
 type seriesView struct {
 	Path       store.Series
@@ -119,6 +109,7 @@ type seriesView struct {
 	Older      string // query of the older results; "": none
 	Data       string // the query of the API for the same runs
 	Retest     *retestView
+	Accept     string // names the trouble that an operator may accept; "": none
 }
 
 // retestView is the data of the test form on a path's page.
@@ -208,7 +199,11 @@ func (s *Server) series(r *http.Request) (*seriesView, error) {
 	}
 	shown := short(runs)
 	changes := report.Changes(record.Header{}, append(short(before), shown...)).Changes
-	for _, d := range report.Standings(append(short(before), shown...), 1<<30) {
+	standings := report.Standings(append(short(before), shown...), 1<<30)
+	if visitorOf(r.Context()).role >= Operator && page.Before.IsZero() {
+		v.Accept = acceptText(troubleOf(standings, changes).kind)
+	}
+	for _, d := range standings {
 		one := seriesDirection{Direction: d.Direction}
 		for _, p := range d.Results {
 			if !p.StartedAt.Before(runs[0].StartedAt) {

@@ -126,6 +126,33 @@ func resultsText(n int) string {
 	return fmt.Sprintf("%d results", n)
 }
 
+func pathsText(n int) string {
+	if n == 1 {
+		return "1 path"
+	}
+	return fmt.Sprintf("%d paths", n)
+}
+
+func its(n int) string {
+	if n == 1 {
+		return "its"
+	}
+	return "their"
+}
+
+// acceptText names the trouble that an operator may accept, "" for others.
+func acceptText(kind troubleKind) string {
+	switch kind {
+	case bySetting:
+		return "a setting limits this path, and should"
+	case lower:
+		return "this path is slower than before, and may be"
+	case otherRoute:
+		return "this path has another route, and may have"
+	}
+	return ""
+}
+
 // allResultsText names the results of a page without a span.
 func allResultsText(n int) string {
 	if n > defaultRuns {

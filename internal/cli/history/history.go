@@ -68,7 +68,7 @@ MiB. The next command that reaches the server delivers them in order.`,
 	cmd.Flags().IntVar(&filter.Limit, "limit", 50, "maximum number of results, the newest; 0 is all")
 	history.AddStoreFlag(cmd.PersistentFlags())
 	cmd.AddCommand(newShow(), newCompare(), newChanges(), newDays(),
-		newExport(), newImport(), newForget(), newLabel())
+		newExport(), newImport(), newForget(), newLabel(), newAccept())
 	return cmd
 }
 
@@ -84,10 +84,14 @@ func seriesAsked(args []string) string {
 func runsAsked(ctx context.Context, s *store.Store, args []string) ([]store.Run, error) {
 	runs, err := s.List(ctx, store.Filter{Path: seriesAsked(args)})
 	if err == nil && len(runs) == 0 && len(args) > 0 {
-		err = exit.Usage("PATH", args[0]+": the history has no results of it",
-			"a PEER that fullpipe history lists, or a path's key")
+		err = noResults(args[0])
 	}
 	return runs, err
+}
+
+func noResults(path string) error {
+	return exit.Usage("PATH", path+": the history has no results of it",
+		"a PEER that fullpipe history lists, or a path's key")
 }
 
 // completeRuns completes the paths and the ids of the history.
@@ -106,7 +110,7 @@ func completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 		takesPath := false
 		takesID := true
 		switch cmd.Name() {
-		case "history", "changes", "days", "export":
+		case "history", "changes", "days", "export", "accept":
 			takesPath = true
 			takesID = false
 		case "compare": // one path with --before, or two results
@@ -189,6 +193,29 @@ func newForget() *cobra.Command {
 					}
 				}
 				return nil
+			})
+		},
+	}
+}
+
+func newAccept() *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept PATH",
+		Short: "accept what limits a path now: no trouble in ui until it changes",
+		Args:  cobra.ExactArgs(1),
+
+		ValidArgsFunction: completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return history.Use(cmd, func(ctx context.Context, s *store.Store) error {
+				run, err := s.Accept(ctx, args[0], "yes")
+				switch {
+				case errors.Is(err, store.ErrNotFound):
+					return noResults(args[0])
+				case err == nil:
+					console.Note(cmd, "accepted as result %s is; fullpipe history label %s %s takes that back", run.ID, run.ID,
+						record.AcceptedLabel)
+				}
+				return err
 			})
 		},
 	}
