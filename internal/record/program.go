@@ -38,8 +38,8 @@ func NewProgramWindow(v verdict.Verdict, ports ...uint16) *ProgramWindow {
 	return nil
 }
 
-// NewWindowsProgramWindow returns the known program whose fixed buffer limits by a verdict's evidence, on a Windows host
-// that scales windows: as its receive window, or as the most that it has in flight. It returns nil where none fits.
+// NewWindowsProgramWindow returns the known program whose fixed buffer limits by a verdict's evidence, on a Windows
+// host that scales windows: as its receive window, or as the most that it has in flight; nil where none fits.
 func NewWindowsProgramWindow(v verdict.Verdict) *ProgramWindow {
 	key := ""
 	switch {
