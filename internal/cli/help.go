@@ -37,7 +37,8 @@ func setHelp(root *cobra.Command) {
 // overview lists the commands by task, in at most 24 lines.
 func overview() string {
 	var b strings.Builder
-	b.WriteString("fullpipe: find out why a TCP transfer is slow, fix it and prove it\n\n")
+	b.WriteString("fullpipe: find out why a TCP transfer is slow, fix it and prove it\n" +
+		"Is it the network, the program, the disk or the other side? fullpipe why NAME\n\n")
 	for _, t := range tasks {
 		name := t.name
 		for _, row := range t.rows {

@@ -15,8 +15,7 @@ var tasks = []task{
 		{"measure", "measure one path and name what limits it"},
 		{"why", "name what limits a running program's connections now"},
 		{"diagnose", "name what limited each connection of a capture"},
-		{"audit", "settings of a host that limit or harm"},
-		{"predict", "goodput from path, buffers and stacks, by arithmetic"},
+		{"audit, predict", "settings that limit a host; goodput by arithmetic"},
 		{"sweep, rfc6349", "measure a grid of settings; test a line by RFC 6349"},
 		{"explain, mcp", "explain limiters, parameters; tools for assistants"}}},
 	{"Fix", []taskRow{

@@ -7,6 +7,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/watch/legs"
 )
 
 // Watch has the limiters of this host's connections in a span of time: one period of `watch`, the whole time of
@@ -132,9 +133,14 @@ type WatchedDirection struct {
 	Leg *WatchedLeg `json:"leg,omitempty"`
 }
 
-// WatchedLeg names a direction of a connection.
+// WatchedLeg names a direction of another connection.
 type WatchedLeg struct {
 	Local     string             `json:"local"`
 	Remote    string             `json:"remote"`
 	Direction transfer.Direction `json:"direction"`
+	// Others is the number of further connections that move a part of the same data.
+	Others int `json:"others,omitempty"`
+	// Role is "waits" where this direction waits for the named one, "limits" where that one waits for
+	// this one.
+	Role legs.Role `json:"role,omitempty"`
 }

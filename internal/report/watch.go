@@ -77,7 +77,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			d.Program = record.NewProgramWindow(f.Verdict, ports...)
 			if f.Leg != nil {
 				d.Leg = &record.WatchedLeg{Local: f.Leg.Local.String(), Remote: f.Leg.Remote.String(),
-					Direction: f.Leg.Direction}
+					Direction: f.Leg.Direction, Others: f.Leg.Others, Role: f.Leg.Role}
 			}
 			c.Directions = append(c.Directions, d)
 		}

@@ -1,19 +1,23 @@
 package watch
 
 import (
+	"math"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
-	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
+	"github.com/fullpipe-net/fullpipe/internal/watch/legs"
 )
 
-// Leg names a direction of a connection.
+// Leg names a direction of another connection that moves the same data through the program.
 type Leg struct {
 	Local, Remote netip.AddrPort
 	Direction     transfer.Direction
+	// Others is the number of further connections with a part of the same data.
+	Others int
+	// Role is what the direction that has this Leg does; "": neither is known to wait, or both do.
+	Role legs.Role
 }
 
 // leg is a direction in a view: indices of its connection and of its flow.
@@ -41,14 +45,22 @@ func (v *View) Limiting() (connection, flow int) {
 // awaitedLeg returns the leg for which a flow waits.
 func (v *View) awaitedLeg(of leg) (leg, bool) {
 	f := v.flowOf(of)
-	if f.Leg == nil || !f.waits() {
+	if f.Leg == nil || f.Leg.Role != legs.Waits {
 		return leg{}, false
 	}
+	return v.legNamed(f.Leg)
+}
+
+// legNamed returns the direction that a Leg names.
+func (v *View) legNamed(name *Leg) (leg, bool) {
 	for i := range v.Connections {
 		c := &v.Connections[i]
+		if c.Local != name.Local || c.Remote != name.Remote {
+			continue
+		}
 		for j := range c.Flows {
-			if (Leg{c.Local, c.Remote, c.Flows[j].Direction}) == *f.Leg {
-				return leg{i, j}, !c.Flows[j].waits()
+			if c.Flows[j].Direction == name.Direction {
+				return leg{i, j}, true
 			}
 		}
 	}
@@ -69,94 +81,159 @@ func (f *Flow) awaitsRequests(requests *Flow) bool {
 		(requests.Verdict.Limiter != verdict.Application || f.Verdict.Limiter == verdict.Unknown)
 }
 
-// joinLegs finds the directions of two connections of one process that move the same data: at any
-// time as much was written as read. Of several that fit, the two that differ least belong together.
+// joinLegs finds the directions of connections of one program that move the same data, and which of
+// them waits for the other.
 func (v *View) joinLegs() {
-	received := map[int][]leg{} // by process
-	sent := map[int][]leg{}
+	var received, sent []leg
 	for i := range v.Connections {
 		c := &v.Connections[i]
+		if c.Owner.PID == 0 || c.moves == nil {
+			continue
+		}
 		for j := range c.Flows {
-			f := &c.Flows[j]
-			switch {
-			case c.Owner.PID == 0 || !f.Sampled:
+			switch f := &c.Flows[j]; {
+			case !f.Sampled:
 			case f.Direction == transfer.Up:
-				sent[c.Owner.PID] = append(sent[c.Owner.PID], leg{i, j})
+				sent = append(sent, leg{i, j})
 			default:
-				received[c.Owner.PID] = append(received[c.Owner.PID], leg{i, j})
+				received = append(received, leg{i, j})
 			}
 		}
 	}
-	for process, ins := range received {
-		outs := sent[process]
-		for _, in := range ins {
-			out, ok := v.nearest(in, outs)
-			if !ok {
-				continue
-			}
-			if back, _ := v.nearest(out, ins); back == in {
-				v.flowOf(in).Leg = v.named(out)
-				v.flowOf(out).Leg = v.named(in)
-			}
+	v.pair(received, sent)
+	for _, one := range slices.Concat(received, sent) {
+		others := sent
+		if v.flowOf(one).Direction == transfer.Up {
+			others = received
+		}
+		v.joinParts(one, others)
+	}
+	for _, one := range slices.Concat(received, sent) {
+		v.setRole(one)
+	}
+}
+
+// pair joins legs in pairs. Of several that fit, the two that differ least belong together.
+func (v *View) pair(received, sent []leg) {
+	for _, in := range received {
+		out, ok := v.nearest(in, sent)
+		if !ok {
+			continue
+		}
+		if back, _ := v.nearest(out, received); back == in {
+			v.flowOf(in).Leg = v.named(out)
+			v.flowOf(out).Leg = v.named(in)
+		}
+	}
+}
+
+// joinParts joins a leg with all others that have no partner, where together they move its data: a
+// tunnel with several clients.
+func (v *View) joinParts(whole leg, others []leg) {
+	if v.flowOf(whole).Leg != nil {
+		return
+	}
+	var parts []leg
+	var series []legs.Series
+	for _, part := range others {
+		if v.flowOf(part).Leg == nil && v.mayPass(whole, part) {
+			parts = append(parts, part)
+			series = append(series, v.series(part))
+		}
+	}
+	if len(parts) < 2 || !sameData(v.flowOf(whole), v.series(whole), legs.Sum(series)) {
+		return
+	}
+	heaviest := parts[0] // the view's order
+	v.flowOf(whole).Leg = v.named(heaviest)
+	v.flowOf(whole).Leg.Others = len(parts) - 1
+	for _, part := range parts {
+		v.flowOf(part).Leg = v.named(whole)
+		v.flowOf(part).Leg.Others = len(parts) - 1
+	}
+}
+
+// sameData reports whether a leg and another series are the two sides of a program.
+func sameData(of *Flow, its, other legs.Series) bool {
+	if of.Direction == transfer.Up {
+		its, other = other, its
+	}
+	_, ok := legs.SameData(its, other)
+	return ok
+}
+
+// setRole sets what a joined leg does: it waits, or the other waits for it.
+func (v *View) setRole(one leg) {
+	f := v.flowOf(one)
+	if f.Leg == nil {
+		return
+	}
+	if other, ok := v.legNamed(f.Leg); ok {
+		switch waits := v.flowOf(other).waits(); {
+		case f.waits() && !waits:
+			f.Leg.Role = legs.Waits
+		case waits && !f.waits():
+			f.Leg.Role = legs.Limits
 		}
 	}
 }
 
 func (v *View) named(l leg) *Leg {
 	c := &v.Connections[l.connection]
-	return &Leg{c.Local, c.Remote, v.flowOf(l).Direction}
+	return &Leg{Local: c.Local, Remote: c.Remote, Direction: v.flowOf(l).Direction}
 }
 
 // nearest returns the candidate whose data differs least from a leg's; false: none moves the same
 // data.
 func (v *View) nearest(of leg, candidates []leg) (found leg, ok bool) {
-	var least int64
+	least := math.Inf(1)
 	for _, other := range candidates {
-		in := of
-		out := other
-		if v.flowOf(of).Direction == transfer.Up {
-			in = other
-			out = of
+		if !v.mayPass(of, other) {
+			continue
 		}
-		spread, fits := v.Connections[in.connection].passesTo(&v.Connections[out.connection])
-		if fits && in.connection != out.connection && (!ok || spread < least) {
+		in, out := v.series(of), v.series(other)
+		if v.flowOf(of).Direction == transfer.Up {
+			in, out = out, in
+		}
+		differs, fits := legs.SameData(in, out)
+		if !fits && legs.SameStops(in, out) {
+			differs, fits = 1, true // another's bytes are better evidence
+		}
+		if fits && differs < least {
 			found = other
-			least = spread
+			least = differs
 			ok = true
 		}
 	}
 	return found, ok
 }
 
-// passesTo reports whether the program wrote to another connection as it read from this one, and by
-// how many bytes the difference varied.
-func (s *Observed) passesTo(out *Observed) (spread int64, ok bool) {
-	if s.moves == nil || out.moves == nil || len(s.window.Of) == 0 || len(out.window.Of) == 0 {
-		return 0, false
-	}
-	read := func(i int) int64 { return s.window.Of[i].Received - s.window.Queues[i].Unread }
-	written := func(j int) int64 { return out.window.Of[j].Acked + out.window.Queues[j].Unacked }
-	apart := func(i, j int) time.Duration { return (out.window.Of[j].At - s.window.Of[i].At).Abs() }
-	var buffered []int64 // in the program, but for a constant
-	var first, last, j int
-	for i := range s.window.Of {
-		for j+1 < len(out.window.Of) && apart(i, j+1) <= apart(i, j) {
-			j++
+// mayPass reports whether data may go from one leg to the other within a program: one process has
+// both connections, or it and its parent. The two ends of one connection are no such legs.
+func (v *View) mayPass(a, b leg) bool {
+	one := &v.Connections[a.connection]
+	other := &v.Connections[b.connection]
+	return a.connection != b.connection && (one.Local != other.Remote || one.Remote != other.Local) &&
+		one.Owner.shares(&other.Owner)
+}
+
+// shares reports whether two owners are one process, or a process and its parent.
+func (o *Owner) shares(other *Owner) bool {
+	return o.PID == other.PID || o.PID == other.Parent || o.Parent == other.PID
+}
+
+// series returns what the program has read from a connection or written to it.
+func (v *View) series(l leg) (s legs.Series) {
+	c := &v.Connections[l.connection]
+	up := v.flowOf(l).Direction == transfer.Up
+	for i := range c.window.Of {
+		sample := &c.window.Of[i]
+		bytes := sample.Received - c.window.Queues[i].Unread
+		if up {
+			bytes = sample.Acked + c.window.Queues[i].Unacked
 		}
-		if apart(i, j) > threshold.LegApart {
-			continue
-		}
-		if len(buffered) == 0 {
-			first = i
-		}
-		last = i
-		buffered = append(buffered, read(i)-written(j))
+		s.At = append(s.At, sample.At)
+		s.Bytes = append(s.Bytes, bytes)
 	}
-	if len(buffered) == 0 || s.window.Of[last].At-s.window.Of[first].At < threshold.LegSpan {
-		return 0, false
-	}
-	spread = slices.Max(buffered) - slices.Min(buffered)
-	moved := read(last) - read(first)
-	return spread, moved >= threshold.LegBytes &&
-		spread <= max(threshold.LegBuffer, int64(threshold.LegDiffers*float64(moved)))
+	return s
 }

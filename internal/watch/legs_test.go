@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
@@ -33,13 +34,31 @@ func moved(port uint16, pid int, d transfer.Direction, limiter verdict.Name, at 
 // TestView_Limiting checks which connection of a program limits: of a proxy, the leg that does not wait for the other.
 func TestView_Limiting(t *testing.T) {
 	const up, down = transfer.Up, transfer.Down
-	steady := func(bps, buffer float64) func(time.Duration) int64 { // buffer: the most in the proxy's own buffer
-		return func(t time.Duration) int64 {
-			return int64(bps/8*t.Seconds() - buffer*float64(t/(50*time.Millisecond)%7)/7)
+	// steady moves data at a rate that varies as draw says. buffer is the most in the proxy's own buffer.
+	drawn := func(draw uint64) func(bps, buffer float64) func(time.Duration) int64 {
+		r := rand.New(rand.NewPCG(draw, 53))
+		moved := []float64{0}
+		for range 101 {
+			moved = append(moved, moved[len(moved)-1]+0.05*(0.5+r.Float64()))
+		}
+		return func(bps, buffer float64) func(time.Duration) int64 {
+			return func(t time.Duration) int64 {
+				step := t / (50 * time.Millisecond)
+				return int64(bps/8*moved[step] - buffer*float64(step%7)/7)
+			}
 		}
 	}
+	steady := drawn(1)
+	other := drawn(2)
 	stepped := func(bps, on float64) func(time.Duration) int64 { // the same in 5 s, and uneven
 		return func(t time.Duration) int64 { return int64(bps / 8 * max(t.Seconds()-on, 0) * 5 / (5 - on)) }
+	}
+	sum := func(a, b func(time.Duration) int64) func(time.Duration) int64 {
+		return func(t time.Duration) int64 { return a(t) + b(t) }
+	}
+	child := func(o Observed, parent int) Observed {
+		o.Owner.Parent = parent
+		return o
 	}
 	for _, c := range []struct {
 		name string
@@ -49,7 +68,7 @@ func TestView_Limiting(t *testing.T) {
 	}{
 		{"a proxy behind a full line", []Observed{moved(1, 8, up, verdict.Application, steady(20e6, 30e3)),
 			moved(2, 8, down, verdict.Bottleneck, steady(20e6, 0))}, 1, 2},
-		{"a proxy whose server cannot be seen", []Observed{moved(1, 8, up, verdict.Application, steady(3e6, 60e3)),
+		{"a proxy whose server cannot be seen", []Observed{moved(1, 8, up, verdict.Application, steady(3e6, 10e3)),
 			moved(2, 8, down, verdict.Unknown, steady(3e6, 0))}, 1, 2},
 		{"a proxy with a full line to its client", []Observed{
 			moved(1, 8, down, verdict.ReceiverApplication, steady(90e6, 0)),
@@ -57,9 +76,21 @@ func TestView_Limiting(t *testing.T) {
 		{"a slow proxy", []Observed{moved(1, 8, up, verdict.Application, steady(90e6, 50e3)),
 			moved(2, 8, down, verdict.ReceiverApplication, steady(90e6, 0))}, 0, 2},
 		{"two clients of one proxy", []Observed{moved(1, 8, up, verdict.Application, steady(12e6, 30e3)),
-			moved(2, 8, up, verdict.Application, steady(9e6, 30e3)),
-			moved(3, 8, down, verdict.Unknown, steady(9e6, 0)),
+			moved(2, 8, up, verdict.Application, other(9e6, 30e3)),
+			moved(3, 8, down, verdict.Unknown, other(9e6, 0)),
 			moved(4, 8, down, verdict.Bottleneck, steady(12e6, 0))}, 3, 4},
+		{"a tunnel with two clients", []Observed{moved(1, 8, down, verdict.Bottleneck, sum(steady(12e6, 0), other(9e6, 0))),
+			moved(2, 8, up, verdict.Application, steady(12e6, 30e3)),
+			moved(3, 8, up, verdict.Application, other(9e6, 30e3))}, 0, 3},
+		{"a client of a tunnel with two", []Observed{moved(2, 8, up, verdict.Application, steady(12e6, 30e3)),
+			moved(1, 8, down, verdict.Bottleneck, sum(steady(12e6, 0), other(9e6, 0))),
+			moved(3, 8, up, verdict.Application, other(9e6, 30e3))}, 1, 3},
+		{"a worker and its parent", []Observed{child(moved(1, 9, up, verdict.Application, steady(20e6, 30e3)), 8),
+			moved(2, 8, down, verdict.Bottleneck, steady(20e6, 0))}, 1, 2},
+		{"a transfer of its own at the same rate", []Observed{moved(1, 8, up, verdict.Application, steady(20e6, 0)),
+			moved(2, 8, down, verdict.Unknown, other(20e6, 0))}, 0, 0},
+		{"two full links of one rate", []Observed{moved(1, 8, up, verdict.Bottleneck, steady(20e6, 0)),
+			moved(2, 8, down, verdict.Bottleneck, other(20e6, 0))}, 0, 0},
 		{"a proxy that stops and goes", []Observed{moved(1, 8, up, verdict.Application, stepped(20e6, 3)),
 			moved(2, 8, down, verdict.Bottleneck, stepped(20e6, 3))}, 1, 2},
 		{"another program's connection", []Observed{moved(1, 8, up, verdict.Application, steady(20e6, 0)),
@@ -70,8 +101,8 @@ func TestView_Limiting(t *testing.T) {
 			moved(2, 8, down, verdict.Bottleneck, stepped(20e6, 1))}, 0, 0},
 		{"two clients behind one line", []Observed{moved(1, 8, up, verdict.Application, steady(20e6, 0)),
 			moved(2, 8, up, verdict.Bottleneck, steady(20e6, 0))}, 0, 0},
-		{"a message now and then", []Observed{moved(1, 8, up, verdict.Application, steady(500e3, 0)),
-			moved(2, 8, down, verdict.Unknown, steady(500e3, 0))}, 0, 0},
+		{"a message now and then", []Observed{moved(1, 8, up, verdict.Application, steady(50e3, 0)),
+			moved(2, 8, down, verdict.Unknown, steady(50e3, 0))}, 0, 0},
 	} {
 		v := &View{Connections: c.of}
 		v.joinLegs()

@@ -9,6 +9,7 @@ import (
 // Owner is the process of a connection, as far as this user may see it.
 type Owner struct {
 	PID       int    // 0: not known
+	Parent    int    // its PID; 0: not known
 	Program   string // its name in the kernel, at most 15 characters
 	Script    string // the script that the program interprets; only where Match asks for processes
 	Unit      string // of systemd: "nginx.service"

@@ -15,7 +15,6 @@ import (
 // process is a process as Match sees it.
 type process struct {
 	Owner
-	parent     int  // its PID
 	loginShell bool // it leads a session that has a terminal
 	named      bool // Match asks for it, by one of its names
 	lends      bool // Match asks for its descendants as well: by its PID or a name of its program, not by its unit's
@@ -51,7 +50,7 @@ func ancestor(all map[int]*process, p *process, beyondLogin bool) *Owner {
 		if p.loginShell && !beyondLogin {
 			return nil
 		}
-		p = all[p.parent]
+		p = all[p.Parent]
 		if p == nil {
 			return nil
 		}
@@ -103,7 +102,7 @@ func (p *process) parseStat(stat []byte) error {
 	}
 	p.Program = string(stat[open+1 : end])
 	parent, err := strconv.Atoi(fields[1])
-	p.parent = parent
+	p.Parent = parent
 	p.loginShell = fields[3] == strconv.Itoa(p.PID) && fields[4] != "0"
 	return err
 }
@@ -130,13 +129,11 @@ func (o *Owner) readCgroup(dir string) {
 
 // readOwner reads the owner of a process without its ancestors.
 func readOwner(pid int) *Owner {
-	owner := &Owner{PID: pid}
-	dir := procfs + "/" + strconv.Itoa(pid)
-	if name, err := os.ReadFile(dir + "/comm"); err == nil {
-		owner.Program = strings.TrimSpace(string(name))
+	p, err := readProcess(procfs, pid, &Match{})
+	if err != nil {
+		return &Owner{PID: pid}
 	}
-	owner.readCgroup(dir)
-	return owner
+	return &p.Owner
 }
 
 // Running reports whether a process runs here that has the name, as a program, a script, a unit or a container, and

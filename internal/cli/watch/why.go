@@ -114,9 +114,9 @@ func NewWhy() *cobra.Command {
 		Use:   "why TARGET",
 		Short: "find the limiter of a running program's connections",
 		Long: `why watches the connections of TARGET for some seconds, then reports the
-limiter of the heaviest one and the remedy. If a connection of a proxy only waits for the
-proxy's other connection, why reports the limiter of the other one. It changes and restarts
-nothing. TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a
+limiter of the heaviest one and the remedy. Of a proxy or tunnel it finds the connections that
+move the same data. If one of them only waits for another, why reports the limiter of that
+one. It changes and restarts nothing. TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a
 script, a unit of systemd or a container. The connections of child processes count as their
 parent's: for example, an ssh that rsync started counts as rsync. On macOS and Windows it
 names fewer

@@ -11,6 +11,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/units"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/watch/legs"
 )
 
 // Watch prints the limiters of watched connections over a span: for `why` the verdict in the
@@ -33,6 +34,9 @@ func why(w io.Writer, d *record.Watch) {
 	c := &d.Connections[0]
 	f := &c.Directions[0]
 	writeHeadline(w, whyHeadline(c))
+	if f.Leg != nil {
+		fmt.Fprintln(w, hanging(w, "  - ", legText(c, f)))
+	}
 	fmt.Fprintln(w, hanging(w, "  - ", whyAnswer(f)))
 	if f.Program != nil {
 		fmt.Fprintln(w, hanging(w, "  - ", programWindowText(f.Program)))
@@ -45,9 +49,6 @@ func why(w io.Writer, d *record.Watch) {
 	}
 	for _, row := range lostRows(f.LostAt, f.Direction, nil) {
 		fmt.Fprintln(w, hanging(w, "  - ", lostClause(row)))
-	}
-	if f.Leg != nil {
-		fmt.Fprintln(w, hanging(w, "  - ", legText(f)))
 	}
 	writeDo(w, doAbout(f.Fix, f.Verdict))
 	if len(f.Shares) > 1 {
@@ -100,12 +101,22 @@ func whyAnswer(f *record.WatchedDirection) string {
 	return fmt.Sprintf("%s (%s), %s of the time, %s confidence", clause, name, percent(share), f.Confidence)
 }
 
-// legText names the connection that moves the same data.
-func legText(f *record.WatchedDirection) string {
-	if f.Direction == transfer.Down {
-		return fmt.Sprintf("the program sends to %s what it receives here", f.Leg.Remote)
+// legText says what a direction has to do with the connection that moves the same data.
+func legText(c *record.WatchedConnection, f *record.WatchedDirection) string {
+	here, other, program := c.Remote, f.Leg.Remote, Owner(c)
+	if f.Leg.Others > 0 {
+		other += fmt.Sprintf(" and %d more", f.Leg.Others)
 	}
-	return fmt.Sprintf("the program sends here what it receives from %s", f.Leg.Remote)
+	limits := f.Leg.Role == legs.Limits
+	switch {
+	case f.Direction == transfer.Up && limits:
+		return fmt.Sprintf("%s reads from %s only what it can send to %s: this connection limits both", program, other, here)
+	case f.Direction == transfer.Up:
+		return fmt.Sprintf("%s sends to %s what it receives from %s", program, here, other)
+	case limits:
+		return fmt.Sprintf("%s sends to %s only what it receives from %s: this connection limits both", program, other, here)
+	}
+	return fmt.Sprintf("%s sends to %s what it receives from %s", program, other, here)
 }
 
 // subtypeCauses has the subtypes whose cause is more exact than their limiter's.

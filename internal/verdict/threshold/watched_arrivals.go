@@ -27,12 +27,23 @@ const (
 
 // Connections of one program that move the same data.
 const (
-	// LegSpan and LegBytes are what two connections must be seen for. LegApart is the most time between two samples that
-	// are compared.
-	LegSpan  = 4 * time.Second       // time | nearly the 5 s of why
-	LegBytes = 10 * LegBuffer        // bytes | definition: far more than the program's own buffer
-	LegApart = 10 * time.Millisecond // time | they are read one after the other; 1 MB at 1 Gbit/s
-	// LegDiffers is the part of the data, and LegBuffer the bytes, by which what was written may lag what was read.
+	// LegSpan and LegBytes are what two connections must be seen for. LegApart is how far apart two samples may be that
+	// count as one, and LegGap the longest time between two samples in which a rate is taken as constant.
+	LegSpan  = 4 * time.Second        // time | nearly the 5 s of why
+	LegBytes = 64 << 10               // bytes | 100 kbit/s for 5 s
+	LegApart = 10 * time.Millisecond  // time | they are read one after the other; 1 MB at 1 Gbit/s
+	LegGap   = 500 * time.Millisecond // time | ten samples, on a busy machine
+	// LegDiffers is the part of the data, and LegBuffer the bytes, by which what was written may lag what was read, if
+	// these are at most the part LegHeld of the data.
 	LegDiffers = 0.02     // ratio | definition: programs that are busy with two transfers differ more
 	LegBuffer  = 64 << 10 // bytes | copy buffers: socat 8 KiB, haproxy 16 KiB, nginx 8 of 8 KiB
+	LegHeld    = 0.1      // ratio | definition: far more passes than is held
+	// LegCorrelation is the correlation of the steps of two series about their mean rates.
+	LegCorrelation = 0.65 // ratio | measured: proxies 0.77 to 0.99; twelve chunks each agree by 0.5 by chance
+	// LegStop is the shortest stop, LegLag the longest lag of two stops, LegStops how many must agree, and LegIrregular by
+	// how much their distances must vary more than their lags.
+	LegStop      = 200 * time.Millisecond // time | four samples
+	LegLag       = 100 * time.Millisecond // time | two samples
+	LegStops     = 5                      // stops | definition
+	LegIrregular = 4.0                    // ratio | definition: stops of a clock agree by chance
 )
