@@ -38,7 +38,9 @@ const (
 	LegDiffers = 0.02     // ratio | definition: programs that are busy with two transfers differ more
 	LegBuffer  = 64 << 10 // bytes | copy buffers: socat 8 KiB, haproxy 16 KiB, nginx 8 of 8 KiB
 	LegHeld    = 0.1      // ratio | definition: far more passes than is held
-	// LegCorrelation is the correlation of the steps of two series about their mean rates.
+	// LegCorrelation is the correlation of the steps of two series about their mean rates. It is at least LegChance
+	// standard errors, of 1/√n, of n steps that have nothing to do with each other.
+	LegChance      = 4.0  // standard errors | definition: 1 in 30,000
 	LegCorrelation = 0.65 // ratio | measured: proxies 0.77 to 0.99; twelve chunks each agree by 0.5 by chance
 	// LegStop is the shortest stop, LegLag the longest lag of two stops, LegStops how many must agree, and LegIrregular by
 	// how much their distances must vary more than their lags.

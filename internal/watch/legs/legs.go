@@ -89,18 +89,25 @@ func SameData(read, written Series) (differs float64, ok bool) {
 		spread > max(min(threshold.LegBuffer, threshold.LegHeld*moved), threshold.LegDiffers*moved) {
 		return 0, false
 	}
-	return spread / moved, correlation(unsteady(at, in), unsteady(at, out)) >= threshold.LegCorrelation
+	// A program that waits for whole blocks, such as of a cipher, follows in longer steps only.
+	for _, step := range []int{1, 2, 4} {
+		enough := max(threshold.LegCorrelation, threshold.LegChance/math.Sqrt(float64(last/step)))
+		if correlation(unsteady(at, in, step), unsteady(at, out, step)) >= enough {
+			return spread / moved, true
+		}
+	}
+	return 0, false
 }
 
-// unsteady returns by how much each step of the payload differs from the mean rate.
-func unsteady(at, bytes []float64) []float64 {
+// unsteady returns by how much the payload in each step, of so many samples, differs from the mean
+// rate's.
+func unsteady(at, bytes []float64, step int) (differs []float64) {
 	last := len(at) - 1
 	rate := (bytes[last] - bytes[0]) / (at[last] - at[0])
-	steps := make([]float64, last)
-	for i := range steps {
-		steps[i] = bytes[i+1] - bytes[i] - rate*(at[i+1]-at[i])
+	for i := step; i <= last; i += step {
+		differs = append(differs, bytes[i]-bytes[i-step]-rate*(at[i]-at[i-step]))
 	}
-	return steps
+	return differs
 }
 
 // correlation is Pearson's coefficient of steps whose mean is 0; 0 where one has no variation.
