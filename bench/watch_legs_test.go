@@ -58,13 +58,13 @@ if mode.startswith("both"):
     send(b, block)
 `
 
-// A legsCase is a proxy at the near end between the far end, whose path has the lab's settings, and a third host at
+// A legsCase is a proxy at the near end between the far end, at the end of the lab's path, and a third host at
 // the near end's side.
 type legsCase struct {
 	program              string
 	upstream             bool // the far end is the server, else the client
 	path                 string
-	serverBps, clientBps float64 // what the program of that end does itself; 0: all it can
+	serverBps, clientBps float64 // the programs' own limits; 0: none
 	limiters             []string
 }
 
@@ -99,7 +99,7 @@ at_third sh -c 'ip addr add 10.77.0.2/24 dev leg; ip link set leg up; ip link se
 cd /proc/sys/net/ipv4; echo 4096 16384 67108864 >tcp_wmem; echo 4096 131072 67108864 >tcp_rmem'
 `
 
-// seenLegs is what why says of a proxy.
+// seenLegs is the part of why's document that the test reads.
 type seenLegs struct {
 	Connections []struct {
 		PID           int

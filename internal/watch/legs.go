@@ -191,13 +191,15 @@ func (v *View) nearest(of leg, candidates []leg) (found leg, ok bool) {
 		if !v.mayPass(of, other) {
 			continue
 		}
-		in, out := v.series(of), v.series(other)
+		in := v.series(of)
+		out := v.series(other)
 		if v.flowOf(of).Direction == transfer.Up {
 			in, out = out, in
 		}
 		differs, fits := legs.SameData(in, out)
-		if !fits && legs.SameStops(in, out) {
-			differs, fits = 1, true // another's bytes are better evidence
+		if !fits {
+			fits = legs.SameStops(in, out)
+			differs = 1 // another's bytes are better evidence
 		}
 		if fits && differs < least {
 			found = other

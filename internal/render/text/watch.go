@@ -103,7 +103,9 @@ func whyAnswer(f *record.WatchedDirection) string {
 
 // legText says what a direction has to do with the connection that moves the same data.
 func legText(c *record.WatchedConnection, f *record.WatchedDirection) string {
-	here, other, program := c.Remote, f.Leg.Remote, Owner(c)
+	here := c.Remote
+	other := f.Leg.Remote
+	program := Owner(c)
 	if f.Leg.Others > 0 {
 		other += fmt.Sprintf(" and %d more", f.Leg.Others)
 	}

@@ -34,10 +34,10 @@ const (
 	LegApart = 10 * time.Millisecond  // time | they are read one after the other; 1 MB at 1 Gbit/s
 	LegGap   = 500 * time.Millisecond // time | ten samples, on a busy machine
 	// LegDiffers is the part of the data, and LegBuffer the bytes, by which what was written may lag what was read, if
-	// these are at most the part LegHeld of the data.
-	LegDiffers = 0.02     // ratio | definition: programs that are busy with two transfers differ more
-	LegBuffer  = 64 << 10 // bytes | copy buffers: socat 8 KiB, haproxy 16 KiB, nginx 8 of 8 KiB
-	LegHeld    = 0.1      // ratio | definition: far more passes than is held
+	// these are at most the part LegBuffered of the data.
+	LegDiffers  = 0.02     // ratio | definition: programs that are busy with two transfers differ more
+	LegBuffer   = 64 << 10 // bytes | copy buffers: socat 8 KiB, haproxy 16 KiB, nginx 8 of 8 KiB
+	LegBuffered = 0.1      // ratio | definition: far more passes than is buffered
 	// LegCorrelation is the correlation of the steps of two series about their mean rates. It is at least LegChance
 	// standard errors, of 1/√n, of n steps that have nothing to do with each other.
 	LegChance      = 4.0  // standard errors | definition: 1 in 30,000

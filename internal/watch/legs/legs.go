@@ -86,7 +86,7 @@ func SameData(read, written Series) (differs float64, ok bool) {
 	}
 	spread := slices.Max(buffered) - slices.Min(buffered)
 	if moved < threshold.LegBytes ||
-		spread > max(min(threshold.LegBuffer, threshold.LegHeld*moved), threshold.LegDiffers*moved) {
+		spread > max(min(threshold.LegBuffer, threshold.LegBuffered*moved), threshold.LegDiffers*moved) {
 		return 0, false
 	}
 	// A program that waits for whole blocks, such as of a cipher, follows in longer steps only.
@@ -99,8 +99,8 @@ func SameData(read, written Series) (differs float64, ok bool) {
 	return 0, false
 }
 
-// unsteady returns by how much the payload in each step, of so many samples, differs from the mean
-// rate's.
+// unsteady returns by how much the payload in each step differs from the mean rate's. step is in
+// samples.
 func unsteady(at, bytes []float64, step int) (differs []float64) {
 	last := len(at) - 1
 	rate := (bytes[last] - bytes[0]) / (at[last] - at[0])

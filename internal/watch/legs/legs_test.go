@@ -77,7 +77,7 @@ func (p *pair) sample(r *rand.Rand, t time.Duration, read, written float64) {
 
 // proxy is a program that copies blocks from one socket to another.
 type proxy struct {
-	block, overhead float64 // bytes; what records add, as a factor
+	block, overhead float64 // bytes; the factor by which records add to them
 	whole           bool    // it waits for whole blocks
 	clientBps       float64 // the path to the client
 	sendBuffer      float64 // of the socket to the client: written again when a third is free
@@ -87,7 +87,7 @@ type proxy struct {
 // pass returns what the proxy passes on in seven seconds.
 func (x *proxy) pass(r *rand.Rand, up source) *pair {
 	p := &pair{late: x.late}
-	var arrived, read, held, written, queued float64
+	var arrived, read, buffered, written, queued float64
 	writable := true
 	for t := time.Duration(0); t < 7*time.Second; t += ms {
 		arrived += up(t)
@@ -96,11 +96,11 @@ func (x *proxy) pass(r *rand.Rand, up source) *pair {
 		for ; writable && arrived-read > 0; writable = queued < x.sendBuffer {
 			n := min(x.block, arrived-read)
 			read += n
-			held += n
+			buffered += n
 			if x.whole {
-				n = math.Floor(held/x.block) * x.block
+				n = math.Floor(buffered/x.block) * x.block
 			}
-			held -= n
+			buffered -= n
 			written += n * x.overhead
 			queued += n * x.overhead
 		}
