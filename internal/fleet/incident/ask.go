@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"time"
@@ -89,14 +90,7 @@ func (j *judging) sample(c Cause, s Symptom) (all []int) {
 
 // order is a mixed order of directions, always the same.
 func (j *judging) order(a, b int) int {
-	x, y := score(j.Directions[a].Pair), score(j.Directions[b].Pair)
-	if x < y {
-		return -1
-	}
-	if x > y {
-		return 1
-	}
-	return a - b
+	return cmp.Or(cmp.Compare(score(j.Directions[a].Pair), score(j.Directions[b].Pair)), cmp.Compare(a, b))
 }
 
 func score(text string) uint64 {

@@ -106,7 +106,7 @@ type finding struct {
 	key       string
 }
 
-// groups puts directions into findings: those of a common cause first. off has the directions with the symptom; known
+// grouping puts directions into findings: those of a common cause first. off has the directions with the symptom; known
 // reports whether the state of another one is known in a cause.
 type grouping struct {
 	directions []Direction
@@ -130,15 +130,18 @@ func (g *grouping) groups() (found []finding, rest []int) {
 		causes[Cause{Kind: AllHosts}] = true
 	}
 	for {
-		best, ok := finding{}, false
+		var best finding
+		hasBest := false
 		usual := 0
 		for c := range causes {
 			f, asUsual, fits := g.group(c, grouped)
-			if fits && (!ok || better(f, asUsual, best, usual)) {
-				best, usual, ok = f, asUsual, true
+			if fits && (!hasBest || better(f, asUsual, best, usual)) {
+				best = f
+				usual = asUsual
+				hasBest = true
 			}
 		}
-		if !ok {
+		if !hasBest {
 			break
 		}
 		for _, i := range best.members {
