@@ -200,8 +200,7 @@ func Freeze(before, now recheck.Level) recheck.Level {
 	return recheck.Level{Usual: before.Usual, Worse: now.Worse}
 }
 
-// Frozen returns the directions of open incidents whose usual level stays as it was before, so that it is known when they
-// are as usual again.
+// Frozen returns the directions of open incidents whose usual level stays as before, so that their end is known.
 func Frozen(incidents []Incident, now time.Time) map[Path]bool {
 	frozen := map[Path]bool{}
 	for i := range incidents {
