@@ -96,7 +96,7 @@ func (c *lossCase) run(t *testing.T, traced bool, rate int) []documents.LostAt {
 	}
 	n := []int{50, 200, 1000}[rate]
 	loss := fmt.Sprintf("%g", 100/float64(n))
-	path := "rate=100mbit,rtt=10ms,queue=4bdp" + strings.ReplaceAll(c.path, "$LOSS", loss)
+	path := "rate=100mbit,rtt=10ms,queue=40bdp" + strings.ReplaceAll(c.path, "$LOSS", loss)
 	cmd := exec.Command(harness.Program(t), "lab", path, "--far", "sh -euc \"$FAR\"", "--", "sh", "-euc", c.near+
 		prefix+"$F measure $FULLPIPE_FAR --time 3s --json "+c.measure)
 	cmd.Env = append(os.Environ(), "F="+harness.Program(t), "FAR="+c.far+"exec "+prefix+"$F serve --quiet "+drops,
