@@ -46,7 +46,9 @@ func TestCommands_PrintARemedy(t *testing.T) {
 			return written(func(w io.Writer) { writeDirection(w, &record.Direction{Verdict: v, Fix: fix}) })
 		},
 		"exec": func(v verdict.Verdict, fix []advice.Fix) string {
-			return execAction(&record.ExecConnection{Directions: []record.Direction{{Bytes: &moved, Verdict: v, Fix: fix}}})
+			return written(func(w io.Writer) {
+				writeExecAction(w, []record.Direction{{Bytes: &moved, Verdict: v, Fix: fix}})
+			})
 		},
 		"diagnose": func(v verdict.Verdict, fix []advice.Fix) string {
 			return CapturedDirectionRemedy(&record.CapturedDirection{Verdict: v, Fix: fix})
