@@ -6,6 +6,9 @@ import "strings"
 // assistant reads before each conversation. They are in docs/schema.
 const outlineDepth = 2
 
+// late is a lab's own error: its keys are left out.
+const late = "late"
+
 // outline returns a document's JSON Schema without the keys of deeper objects. Every document that the schema accepts
 // fits it.
 func outline(schema map[string]any) map[string]any {
@@ -50,8 +53,10 @@ func outlined(schema, defs map[string]any, depth int) map[string]any {
 	}
 	named := map[string]any{}
 	for name, of := range properties {
-		if one, ok := of.(map[string]any); ok {
+		if one, ok := of.(map[string]any); ok && name != late {
 			named[name] = outlined(one, defs, depth-1)
+		} else {
+			named[name] = map[string]any{}
 		}
 	}
 	short["properties"] = named

@@ -4,7 +4,6 @@ package measure
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/atomicfile"
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
-	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/cli/farend"
 	"github.com/fullpipe-net/fullpipe/internal/cli/settings"
@@ -297,17 +295,6 @@ func (f *flags) bothAtOnce(cmd *cobra.Command) error {
 	}
 	f.Direction = "both"
 	return nil
-}
-
-// leastInterval is the shortest interval at which far ends report arrivals.
-const leastInterval = 100 * time.Millisecond
-
-// every is how often lines are printed there, 0 for never.
-func (f *flags) every(out io.Writer) time.Duration {
-	if !f.everywhere && !console.IsTerminal(out) {
-		return 0
-	}
-	return time.Duration(f.interval)
 }
 
 // specs are the transfers to carry out, one for each direction.

@@ -35,7 +35,8 @@ func TestSeriesKey_OptionsOfTheirOwn(t *testing.T) {
 		seen[key(args)] = args
 	}
 	for args, same := range map[string]string{"--window 0 --dscp cs0 --write-rate 0 --read-rate 0 --no-delay=false": "",
-		"-u --datagram 1448": "-u", "-b 20M": "--write-rate 20mbit", "-N": "--no-delay", "--rr --response-size 1000B --concurrency 1": "--rr"} {
+		"-u --datagram 1448": "-u", "-b 20M": "--write-rate 20mbit", "-N": "--no-delay",
+		"--rr --response-size 1000B --concurrency 1": "--rr"} {
 		if seen[key(args)] != same {
 			t.Errorf("%q is the series of %q, want %q", args, seen[key(args)], same)
 		}

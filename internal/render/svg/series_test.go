@@ -22,7 +22,8 @@ func TestSeries_ChangeNumbers(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + random.IntN(60)
 		goodput := 1e7
-		points := []record.KeptPoint{{StartedAt: from, GoodputBps: &goodput}, {StartedAt: from.Add(day), GoodputBps: &goodput}}
+		points := []record.KeptPoint{{StartedAt: from, GoodputBps: &goodput},
+			{StartedAt: from.Add(day), GoodputBps: &goodput}}
 		changes := []record.PathChange{{At: from.Add(day)}} // at the right edge
 		for range n {
 			changes = append(changes, record.PathChange{At: from.Add(time.Duration(random.IntN(1440)) * time.Minute)})

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,7 @@ func criterionFound(c *record.Criterion) string {
 		return "limited by " + limiterPath(c.Limiter)
 	case c.WaitsFor != "":
 		return "the program waits most for " + c.WaitsFor
-	case strings.HasPrefix(c.Refused[0], "waits:"):
+	case slices.ContainsFunc(c.Refused, func(one string) bool { return strings.HasPrefix(one, "waits:") }):
 		return "its program does not limit it"
 	case len(c.LostAt) > 0:
 		return "places of loss: " + strings.ReplaceAll(strings.Join(c.LostAt, ", "), record.Elsewhere,
