@@ -99,9 +99,9 @@ func checkOn(n string, on []string, fault func(where, format string, args ...any
 			continue
 		}
 		hint := ": one of " + strings.Join(Changes, ", ")
-		if near := didyoumean.Nearest(value, slices.Concat(Changes, olderChanges)); near != "" {
+		if near := didyoumean.Nearest(value, Changes); near != "" {
 			hint = " (" + near + "?)"
 		}
-		fault("alert."+n+".on", "there is no change %q%s", value, hint)
+		fault("alert."+n+".on", "no incident is %q%s", value, hint)
 	}
 }
