@@ -76,10 +76,9 @@ var routes = map[string]described{
 		parameters: []string{"state|string|only runs in this state"}, call: "/api/v1/fleet/runs?state=done"},
 	"GET /api/v1/fleet/events": {summary: "hub: changes of paths, the newest first", document: &FleetEvents{},
 		call: "/api/v1/fleet/events"},
-	"GET /api/v1/fleet/incidents": {summary: "hub: open incidents, and those of the last week",
-		document: &FleetIncidents{}, call: "/api/v1/fleet/incidents"},
-	"POST /api/v1/fleet/silences": {
-		summary:  "hub: suppress reports of a host, site, link or path for a time; operators only",
+	"GET /api/v1/fleet/incidents": {summary: "hub: open incidents, and those of the last week", document: &FleetIncidents{},
+		call: "/api/v1/fleet/incidents"},
+	"POST /api/v1/fleet/silences": {summary: "hub: suppress reports of a host, site, link or path for a time; operators only",
 		document: &FleetIncidents{}, parameters: []string{"kind|string|host, site, link or path",
 			"name|string|its name; of a path two hosts: A B", "for|string|such as 8h, at most 2160h"},
 		call: "/api/v1/fleet/silences?kind=host&name=a&for=1h"},

@@ -19,8 +19,8 @@ type follower struct {
 	levels map[string]store.Levels // by sender, as the grid has them
 }
 
-// newLevels returns the levels that differ from the grid's by 1 % or more, or in a dip. Those of frozen directions
-// stay.
+// newLevels returns the levels that differ from the grid's: by 1 % or more, or in what repeated tests show. Those of frozen
+// directions stay.
 func (f *follower) newLevels(job store.Job, frozen map[incident.Path]bool) (all []store.Levels) {
 	for sender, now := range f.path.Levels() {
 		known := f.levels[sender]

@@ -153,8 +153,8 @@ func (w *incidentWorld) asked(slow string) (n int) {
 	return n
 }
 
-// TestIncident_KilledHub checks that a fault of a host is reported once when it begins and once when it ends, also if
-// the hub is killed at any step, or the receiver is away for an hour.
+// TestIncident_KilledHub checks that a fault of a host is reported once when it begins and once when it ends, also if the
+// hub is killed at any step, or the receiver is away for an hour.
 func TestIncident_KilledHub(t *testing.T) {
 	const steps = 6
 	for kill := range steps + 3 {

@@ -200,7 +200,8 @@ func Freeze(before, now recheck.Level) recheck.Level {
 	return recheck.Level{Usual: before.Usual, Worse: now.Worse}
 }
 
-// Frozen returns the directions of open incidents whose usual level stays as before, so that their end is known.
+// Frozen returns the directions of open incidents whose usual level stays as it was before, so that it is known when they
+// are as usual again.
 func Frozen(incidents []Incident, now time.Time) map[Path]bool {
 	frozen := map[Path]bool{}
 	for i := range incidents {

@@ -16,7 +16,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 )
 
-// fleet simulates a hub's schedule on a virtual clock: pairs become due at exponential gaps, runs use their hosts and
+// fleet simulates a hub's schedule on a virtual clock: pairs become due at exponential gaps, runs occupy their hosts and
 // links, results go through the detector of the pair, and Judge is asked after each.
 type fleet struct {
 	t       *testing.T
@@ -78,16 +78,15 @@ const (
 	simTime  = 5 * time.Second
 )
 
-// newFleet returns a fleet of sites with three hosts each. Its pairs have results of ten days. The first two sites
-// share a link.
+// newFleet returns a fleet of sites with three hosts each. Its pairs have results of ten days. The first two sites share a
+// link.
 func newFleet(t *testing.T, sites int, seed uint64) *fleet {
 	t.Helper()
 	var text strings.Builder
 	for i := range sites {
 		fmt.Fprintf(&text, "[site.s%d]\nagents = [\"h%d?\"]\n", i, i)
 	}
-	fmt.Fprintf(&text, "[link.sea]\nbetween = [\"s0\", \"s1\"]\n"+
-		"[task.t]\nbetween = [\"*\"]\nevery = \"6h\"\nmost = \"100MB\"\n")
+	fmt.Fprintf(&text, "[link.sea]\nbetween = [\"s0\", \"s1\"]\n[task.t]\nbetween = [\"*\"]\nevery = \"6h\"\nmost = \"100MB\"\n")
 	m, err := mesh.Parse([]byte(text.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +304,7 @@ func (f *fleet) judge() {
 // count returns the notices of a kind.
 func (f *fleet) count(change Change) (all []sent) {
 	for _, n := range f.notices {
-		if n.Change == change {
+		if n.Change == what {
 			all = append(all, n)
 		}
 	}
