@@ -101,10 +101,9 @@ type Notice struct {
 	incident.Notice
 }
 
-// SaveDecision stores incidents, their notices, and the times at which pairs were made due, in one transaction, if this
-// hub leads.
-func (f *Fleet) SaveDecision(ctx context.Context, lead Lead, d incident.Decision, notices []Notice,
-	now time.Time) error {
+// SaveDecision stores incidents with what receivers are told of them, and that pairs were asked for, in one transaction,
+// if this hub leads.
+func (f *Fleet) SaveDecision(ctx context.Context, lead Lead, d incident.Decision, notices []Notice, now time.Time) error {
 	return f.change(ctx, func(tx *sql.Tx) error {
 		var leads bool
 		if err := tx.QueryRowContext(ctx, "SELECT "+f.leads(1, 2), lead.Epoch, lead.Holder).Scan(&leads); err != nil {

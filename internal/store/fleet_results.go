@@ -170,8 +170,7 @@ func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, r *result) err
 			"ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, at_ns = excluded.at_ns, "+
 			"state = excluded.state, reason = excluded.reason, goodput_bps = excluded.goodput_bps, "+
 			"rtt_min_s = excluded.rtt_min_s, limiter = excluded.limiter, measured = excluded.measured, "+
-			"measured_ns = excluded.measured_ns, window_bytes = excluded.window_bytes, unreachable = 0 "+
-			"WHERE path_last.measured_ns <= excluded.measured_ns OR "+
+			"measured_ns = excluded.measured_ns, window_bytes = excluded.window_bytes, unreachable = 0 WHERE path_last.measured_ns <= excluded.measured_ns OR "+
 			"path_last.measured_ns > $11", job.Task, ends[0], ends[1], job.ID, r.started.UnixNano(), string(job.State),
 			string(job.Reason), figure.GoodputBps, figure.RTTMinS, plain(figure.Limiter), r.at.UnixNano(),
 			windowOf(r.doc, directions[ends]))

@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-// FleetIncidents is the document of a fleet's open incidents, and of those resolved within the last week.
+// FleetIncidents is the document of what is wrong in a fleet, and of what was within the last week.
 type FleetIncidents struct {
 	record.Header
 	Open     []FleetIncident    `json:"open"`
@@ -22,7 +22,7 @@ type FleetIncidents struct {
 	Silences []incident.Silence `json:"silences"`
 }
 
-// FleetIncident is a fault of one host, site, link or path, with hosts' names.
+// FleetIncident is what is wrong at one host, site, link or path, with hosts' names.
 type FleetIncident struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
@@ -77,7 +77,7 @@ func (s *Server) fleetIncidents(r *http.Request) (*FleetIncidents, error) {
 	return s.cfg.Fleet.Incidents(r.Context(), s.cfg.Version)
 }
 
-// Incidents returns the open incidents, and those resolved within the last week. version is the program's.
+// Incidents returns what is wrong, and was within the last week. version is the program's.
 func (f *Fleet) Incidents(ctx context.Context, version string) (*FleetIncidents, error) {
 	now := time.Now()
 	all, err := f.Store.Incidents(ctx, now.Add(-resolvedShown))
@@ -124,7 +124,7 @@ func (s *Server) addSilence(r *http.Request) (any, error) {
 	return s.fleetIncidents(r)
 }
 
-// silenceKinds are the kinds of silences.
+// silenceKinds are what a silence may be of.
 var silenceKinds = []string{"host", "site", "link", "path"}
 
 // NewSilence returns a silence of a host, a site, a link, or a path: two hosts, "A B".

@@ -24,17 +24,17 @@ const alertTime = 2 * time.Minute
 // incidentDocument is what receivers get of an incident.
 type incidentDocument struct {
 	Schema   string            `json:"schema"`
-	ID       string            `json:"id"` // of this report: the same when it is repeated
+	ID       string            `json:"id"` // of this report: the same if it is sent again
 	At       time.Time         `json:"at"`
-	Change   incident.Change   `json:"change"`
+	Change   incident.What     `json:"change"`
 	Text     string            `json:"text"`
 	Incident web.FleetIncident `json:"incident"`
 }
 
-// report sends an incident to one receiver: the program and the webhook of the command line, or a webhook of the mesh
+// report tells one receiver of an incident: the program and the webhook of the command line, or a webhook of the mesh
 // file. The error says that it did not take it.
 func (f *serveFlags) report(ctx context.Context, cmd *cobra.Command, n store.Notice, to mesh.Alert) error {
-	doc := incidentDocument{Schema: "fullpipe/incident/v1", ID: n.ID, At: n.At, Change: n.Change,
+	doc := incidentDocument{Schema: "fullpipe/incident/v1", ID: n.ID, At: n.At, Change: n.What,
 		Text: text.IncidentNotice(&n.Notice), Incident: web.NewFleetIncident(n.Incident, n.Names)}
 	target := hook.Target{Webhook: to.Webhook, Once: true}
 	if n.Target == "" {

@@ -8,7 +8,7 @@
 //  4. The far agent gets the run's key, then the near agent the order to test.
 //  5. The result is stored and its job ends in one transaction; then the agent may forget it (results.go).
 //  6. The path's detector compares it with earlier ones (results.go).
-//  7. The state of all paths and hosts decides about incidents (incidents.go); reports go to receivers (outbox.go).
+//  7. The state of all paths and hosts decides about incidents (incidents.go); receivers are told (outbox.go).
 //
 // A hub that loses the lead starts nothing more, and takes results all the same.
 package hub
@@ -18,7 +18,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,8 +60,8 @@ type Config struct {
 	Lease time.Duration
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
-	// Send, if not nil, reports an incident to a receiver of the mesh file, or with the target "" of the command line. A
-	// notice that failed is repeated later.
+	// Send, if not nil, tells a receiver of an incident: one of the mesh file, or with the target "" the command line's. A
+	// notice whose error is not nil is sent again later.
 	Send func(ctx context.Context, n store.Notice, to mesh.Alert) error
 }
 
@@ -337,4 +339,22 @@ func (h *Hub) Refresh() {
 	h.freshAt = time.Time{}
 	h.mu.Unlock()
 	h.poke()
+}
+
+// Request makes a job that a user asks for, of the first task of a pair of agents. Any process may do so.
+func Request(ctx context.Context, f *store.Fleet, a, b string, now time.Time, waits time.Duration) (store.Job, error) {
+	text, _, err := f.Mesh(ctx)
+	if err != nil {
+		return store.Job{}, err
+	}
+	task := "throughput"
+	if m, err := mesh.Parse([]byte(text)); err == nil && len(m.Tasks) > 0 {
+		task = slices.Min(slices.Collect(maps.Keys(m.Tasks)))
+	}
+	if b < a {
+		a, b = b, a
+	}
+	job := store.Job{ID: newID(now), Task: task, A: a, B: b, Origin: record.Manual, Due: now, Late: now.Add(waits)}
+	job.Pair = mesh.Pair{Task: task, A: a, B: b}.Key()
+	return job, f.Request(ctx, job)
 }

@@ -20,10 +20,10 @@ const (
 
 // judging is when the incidents are judged. All but the time of the next one is of the loop alone.
 type judging struct {
-	next   time.Time // zero: not
-	last   time.Time
-	since  time.Time // when this hub began to lead: before, hosts had no hub to reach
-	frozen map[incident.Path]bool
+	next  time.Time // zero: not
+	last  time.Time
+	since time.Time // when this hub began to lead: before, hosts had no hub to reach
+	held  map[incident.Path]bool
 }
 
 // noteChange judges the incidents soon. mu is locked.
@@ -38,7 +38,7 @@ func (h *Hub) noteChange(now time.Time) {
 	}
 }
 
-// judge decides about incidents, if it is time to, and stores the decision with its reports.
+// judge decides about incidents, if it is time to, and stores the decision with what receivers are told.
 func (h *Hub) judge(ctx context.Context, now time.Time) error {
 	h.mu.Lock()
 	due := !h.judging.next.IsZero() && !now.Before(h.judging.next)
@@ -60,7 +60,7 @@ func (h *Hub) judge(ctx context.Context, now time.Time) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.freeze(slices.Concat(d.Incidents, state.Incidents), now)
+	h.hold(slices.Concat(d.Incidents, state.Incidents), now)
 	if h.judging.last.IsZero() { // the hub before may have ended before these were due
 		h.ask(h.withoutJob(d.Waiting), now)
 	}
@@ -73,15 +73,15 @@ func (h *Hub) judge(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// freeze sets the directions whose usual level stays. The first of several incidents with an ID counts. mu is locked.
-func (h *Hub) freeze(incidents []incident.Incident, now time.Time) {
+// hold sets the directions whose usual level stays. The first of several incidents with an ID counts. mu is locked.
+func (h *Hub) hold(incidents []incident.Incident, now time.Time) {
 	known := map[string]bool{}
 	incidents = slices.DeleteFunc(incidents, func(i incident.Incident) bool {
 		twice := known[i.ID]
 		known[i.ID] = true
 		return twice
 	})
-	h.judging.frozen = incident.Frozen(incidents, now)
+	h.judging.held = incident.Held(incidents, now)
 }
 
 // ask makes pairs due at once. mu is locked.
@@ -97,7 +97,7 @@ func (h *Hub) ask(pairs []string, now time.Time) {
 	}
 }
 
-// withoutJob returns the pairs that have no run that waits or runs. mu is locked.
+// withoutJob returns the pairs that have no run that waits or is under way. mu is locked.
 func (h *Hub) withoutJob(pairs []string) []string {
 	open := map[string]bool{}
 	for _, j := range h.jobs {
@@ -109,15 +109,15 @@ func (h *Hub) withoutJob(pairs []string) []string {
 	return slices.DeleteFunc(pairs, func(key string) bool { return open[key] })
 }
 
-// readFrozen reads which directions open incidents have, for the results that this hub stores.
-func (h *Hub) readFrozen(ctx context.Context, now time.Time) error {
+// readHeld reads which directions open incidents have, for the results that this hub stores.
+func (h *Hub) readHeld(ctx context.Context, now time.Time) error {
 	incidents, err := h.Fleet.Incidents(ctx, now)
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.freeze(incidents, now)
+	h.hold(incidents, now)
 	return nil
 }
 
@@ -139,8 +139,7 @@ func (h *Hub) stateOf(ctx context.Context, now time.Time) (s incident.State, err
 	s.Since = h.judging.since
 	sites := map[string]string{}
 	for _, m := range h.members {
-		host := incident.Host{ID: m.ID, Name: m.Name, Seen: m.seen,
-			Site: h.mesh.SiteOf(m.hello.Agent(m.ID, m.Name, m.Labels))}
+		host := incident.Host{ID: m.ID, Name: m.Name, Site: h.mesh.SiteOf(m.hello.Agent(m.ID, m.Name, m.Labels)), Seen: m.seen}
 		sites[m.ID] = host.Site
 		s.Hosts = append(s.Hosts, host)
 	}
@@ -171,14 +170,14 @@ func (h *Hub) stateOf(ctx context.Context, now time.Time) (s incident.State, err
 	return s, nil
 }
 
-// noticesOf addresses notices to the command line's receiver and to those of the mesh file.
-func (h *Hub) noticesOf(decided []incident.Notice, now time.Time) (all []store.Notice) {
+// noticesOf addresses what is told to the command line's receiver and to those of the mesh file.
+func (h *Hub) noticesOf(told []incident.Notice, now time.Time) (all []store.Notice) {
 	if h.Send == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, n := range decided {
+	for _, n := range told {
 		n.Names = map[string]string{}
 		for id, m := range h.members {
 			if n.Incident.Concerns(id) {

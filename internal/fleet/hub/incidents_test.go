@@ -22,7 +22,7 @@ import (
 type receiver struct {
 	mu    sync.Mutex
 	away  bool
-	taken map[string]string // cause and change, by ID
+	taken map[string]string // what was told, by ID
 	sent  int
 	then  func() // after one was taken
 }
@@ -34,14 +34,14 @@ func (r *receiver) take(_ context.Context, n store.Notice, _ mesh.Alert) error {
 		return errors.New("connection refused")
 	}
 	r.sent++
-	r.taken[n.ID] = fmt.Sprintf("%s %s %s", n.Change, n.Incident.Cause.Kind.Noun(), n.Names[n.Incident.Cause.ID])
+	r.taken[n.ID] = fmt.Sprintf("%s %s %s", n.What, n.Incident.Cause.Kind.Noun(), n.Names[n.Incident.Cause.ID])
 	if r.then != nil {
 		r.then()
 	}
 	return nil
 }
 
-func (r *receiver) reports() []string {
+func (r *receiver) told() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Values(r.taken))
@@ -153,8 +153,8 @@ func (w *incidentWorld) asked(slow string) (n int) {
 	return n
 }
 
-// TestIncident_KilledHub checks that a fault of a host is reported once when it begins and once when it ends, also if the
-// hub is killed at any step, or the receiver is away for an hour.
+// TestIncident_KilledHub checks that a fault of a host is told once when it begins and once when it ends, also if the hub
+// is killed at any step, or the receiver is away for an hour.
 func TestIncident_KilledHub(t *testing.T) {
 	const steps = 6
 	for kill := range steps + 3 {
@@ -193,8 +193,8 @@ func TestIncident_KilledHub(t *testing.T) {
 				if kill == 1 {
 					w.pass(0) // the next hub
 				}
-				if got := w.to.reports(); len(got) > 0 {
-					t.Fatalf("reported before the paths next to it were tested: %q", got)
+				if told := w.to.told(); len(told) > 0 {
+					t.Fatalf("told before the paths beside it were tested: %q", told)
 				}
 				if n := w.waiting(); n < 2 {
 					t.Errorf("%d pairs are asked for", n)
@@ -215,15 +215,15 @@ func TestIncident_KilledHub(t *testing.T) {
 				w.pass(time.Minute)
 				if kill == steps+1 {
 					w.pass(time.Hour)
-					if got := w.to.reports(); len(got) > 0 {
-						t.Fatalf("%q", got)
+					if told := w.to.told(); len(told) > 0 {
+						t.Fatalf("%q", told)
 					}
 					w.to.away = false
 					w.pass(maxPause)
 				}
 				w.hub.work.Wait()
-				if got := w.to.reports(); !slices.Equal(got, []string{"opened host a2", "resolved host a2"}) {
-					t.Errorf("reports %q", got)
+				if told := w.to.told(); !slices.Equal(told, []string{"opened host a2", "resolved host a2"}) {
+					t.Errorf("told %q", told)
 				}
 				if left, err := w.fleet.Notices(t.Context()); err != nil || len(left) > 0 {
 					t.Errorf("%v wait, %v", left, err)
@@ -257,8 +257,8 @@ func TestIncident_AwayHost(t *testing.T) {
 		w.pass(3 * time.Minute)
 		w.agents["id1"] = gone
 		w.pass(time.Minute)
-		if got := w.to.reports(); len(got) > 0 {
-			t.Errorf("reports of an upgrade: %q", got)
+		if told := w.to.told(); len(told) > 0 {
+			t.Errorf("told of an upgrade: %q", told)
 		}
 		delete(w.agents, "id1")
 		w.pass(7 * time.Minute)
@@ -267,8 +267,8 @@ func TestIncident_AwayHost(t *testing.T) {
 		w.agents["id1"] = gone
 		w.pass(time.Minute)
 		w.hub.work.Wait()
-		if got := w.to.reports(); !slices.Equal(got, []string{"opened host a1", "resolved host a1"}) {
-			t.Errorf("reports %q", got)
+		if told := w.to.told(); !slices.Equal(told, []string{"opened host a1", "resolved host a1"}) {
+			t.Errorf("told %q", told)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 	"errors"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
@@ -159,6 +161,39 @@ func (h *Hub) nameOf(agent string) string {
 	return agent
 }
 
+// follower detects changes of one pair. Its directions are named by their sender's ID.
+type follower struct {
+	mu     sync.Mutex // locked also while the database is asked: results of a pair are taken one after the other
+	knows  bool       // the stored results
+	path   recheck.Detector
+	last   time.Time               // of the newest result that it knows
+	levels map[string]store.Levels // by sender, as the grid has them
+}
+
+// newLevels returns the levels that differ from the grid's: by 1 % or more, or in what repeated tests show. Those of held
+// directions stay.
+func (f *follower) newLevels(job store.Job, held map[incident.Path]bool) (all []store.Levels) {
+	for sender, now := range f.path.Levels() {
+		known := f.levels[sender]
+		levels := store.Levels{Task: job.Task, Sender: sender, Receiver: job.Other(sender), Goodput: now[0], RTT: now[1]}
+		if held[incident.Path{Task: job.Task, From: sender, To: levels.Receiver}] {
+			levels.Goodput = incident.Hold(known.Goodput, now[0])
+			levels.RTT = incident.Hold(known.RTT, now[1])
+		}
+		if !differs(known.Goodput, levels.Goodput) && !differs(known.RTT, levels.RTT) {
+			continue
+		}
+		f.levels[sender] = levels
+		all = append(all, levels)
+	}
+	return all
+}
+
+func differs(a, b recheck.Level) bool {
+	off := math.Abs(a.Usual.Level-b.Usual.Level) + math.Abs(a.Usual.Within-b.Usual.Within)
+	return off >= 0.01*b.Usual.Level && off > 0 || !a.Worse.Equal(b.Worse)
+}
+
 // pastRuns are how many results of a pair a hub that starts reads.
 const pastRuns = 60
 
@@ -183,15 +218,15 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	f.last = result.At
 	events := f.path.Add(result)
 	h.mu.Lock()
-	frozen := h.judging.frozen
+	held := h.judging.held
 	h.mu.Unlock()
-	if err := h.Fleet.SetLevels(ctx, f.newLevels(job, frozen)); err != nil {
+	if err := h.Fleet.SetLevels(ctx, f.newLevels(job, held)); err != nil {
 		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
 	}
 	test, _ := f.path.Wants()
-	if frozen[incident.Path{Task: job.Task, From: job.A, To: job.B}] ||
-		frozen[incident.Path{Task: job.Task, From: job.B, To: job.A}] {
-		test = time.Time{} // its incident is known: the hosts' budgets are for others
+	if held[incident.Path{Task: job.Task, From: job.A, To: job.B}] ||
+		held[incident.Path{Task: job.Task, From: job.B, To: job.A}] {
+		test = time.Time{} // what is unusual is known: its hosts' budgets are for others
 	}
 	h.setTest(job.Pair, test)
 	h.mu.Lock()
@@ -262,8 +297,7 @@ func (h *Hub) rebuild(ctx context.Context, f *follower, job store.Job) error {
 	}
 	f.levels = map[string]store.Levels{}
 	for path, d := range stored {
-		f.levels[path.From] = store.Levels{Task: path.Task, Sender: path.From, Receiver: path.To, Goodput: d.Goodput,
-			RTT: d.RTT}
+		f.levels[path.From] = store.Levels{Task: path.Task, Sender: path.From, Receiver: path.To, Goodput: d.Goodput, RTT: d.RTT}
 	}
 	f.knows = true
 	for i := len(jobs) - 1; i >= 0; i-- {

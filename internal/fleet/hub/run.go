@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
@@ -152,6 +153,17 @@ func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.L
 		break
 	}
 	return 0
+}
+
+// testAgain tests a pair again soon that has had a connection before: a host that starts again is not unreachable.
+func (h *Hub) testAgain(key string, now time.Time) {
+	h.mu.Lock()
+	p := h.pairs[key]
+	known := p != nil && p.near != ""
+	h.mu.Unlock()
+	if known {
+		h.setTest(key, now.Add(changepoint.Soon))
+	}
 }
 
 // remember records which agent of a pair connected.

@@ -49,8 +49,8 @@ func (h *Hub) refresh(ctx context.Context, now time.Time) error {
 	if err := h.refreshMembers(ctx, now); err != nil {
 		return err
 	}
-	if !h.leading || h.judging.frozen == nil {
-		if err := h.readFrozen(ctx, now); err != nil || !h.leading {
+	if !h.leading || h.judging.held == nil {
+		if err := h.readHeld(ctx, now); err != nil || !h.leading {
 			return err
 		}
 	}

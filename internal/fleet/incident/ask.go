@@ -1,7 +1,6 @@
 package incident
 
 import (
-	"cmp"
 	"hash/fnv"
 	"slices"
 	"time"
@@ -90,7 +89,14 @@ func (j *judging) sample(c Cause, s Symptom) (all []int) {
 
 // order is a mixed order of directions, always the same.
 func (j *judging) order(a, b int) int {
-	return cmp.Or(cmp.Compare(score(j.Directions[a].Pair), score(j.Directions[b].Pair)), cmp.Compare(a, b))
+	x, y := score(j.Directions[a].Pair), score(j.Directions[b].Pair)
+	if x < y {
+		return -1
+	}
+	if x > y {
+		return 1
+	}
+	return a - b
 }
 
 func score(text string) uint64 {

@@ -106,7 +106,7 @@ type finding struct {
 	key       string
 }
 
-// grouping puts directions into findings: those of a common cause first. off has the directions with the symptom; known
+// groups puts directions into findings: those of a common cause first. off has the directions with the symptom; known
 // reports whether the state of another one is known in a cause.
 type grouping struct {
 	directions []Direction
@@ -130,18 +130,15 @@ func (g *grouping) groups() (found []finding, rest []int) {
 		causes[Cause{Kind: AllHosts}] = true
 	}
 	for {
-		var best finding
-		hasBest := false
+		best, ok := finding{}, false
 		usual := 0
 		for c := range causes {
 			f, asUsual, fits := g.group(c, grouped)
-			if fits && (!hasBest || better(f, asUsual, best, usual)) {
-				best = f
-				usual = asUsual
-				hasBest = true
+			if fits && (!ok || better(f, asUsual, best, usual)) {
+				best, usual, ok = f, asUsual, true
 			}
 		}
-		if !hasBest {
+		if !ok {
 			break
 		}
 		for _, i := range best.members {

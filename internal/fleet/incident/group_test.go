@@ -51,12 +51,10 @@ func TestJudge_CommonCause(t *testing.T) {
 		want []want
 	}{
 		{"nothing", func(from, to string) bool { return false }, nil},
-		{"one path", func(from, to string) bool { return from == "h0a" && to == "h1b" },
-			[]want{{Cause{OnePath, "h0a h1b"}, 1, 1}}},
+		{"one path", func(from, to string) bool { return from == "h0a" && to == "h1b" }, []want{{Cause{OnePath, "h0a h1b"}, 1, 1}}},
 		{"one path, both ways", func(from, to string) bool { return min(from, to) == "h0a" && max(from, to) == "h1b" },
 			[]want{{Cause{OnePath, "h0a h1b"}, 2, 2}}},
-		{"one host receives", func(from, to string) bool { return to == "h2a" },
-			[]want{{Cause{HostReceives, "h2a"}, 11, 11}}},
+		{"one host receives", func(from, to string) bool { return to == "h2a" }, []want{{Cause{HostReceives, "h2a"}, 11, 11}}},
 		{"one host, both ways", func(from, to string) bool { return to == "h2a" || from == "h2a" },
 			[]want{{Cause{OneHost, "h2a"}, 22, 22}}},
 		{"one host sends, a few as usual", func(from, to string) bool { return from == "h1c" && to != "h0a" && to != "h0b" },
@@ -67,8 +65,7 @@ func TestJudge_CommonCause(t *testing.T) {
 			[]want{{Cause{OneLink, "wan-s3"}, 54, 54}}},
 		{"two hosts", func(from, to string) bool { return to == "h0a" || from == "h2b" },
 			[]want{{Cause{HostReceives, "h0a"}, 11, 11}, {Cause{HostSends, "h2b"}, 10, 10}}},
-		{"two directions of one receiver are two paths",
-			func(from, to string) bool { return to == "h0a" && from[:2] == "h1" && from != "h1c" },
+		{"two directions of one receiver are two paths", func(from, to string) bool { return to == "h0a" && from[:2] == "h1" && from != "h1c" },
 			[]want{{Cause{OnePath, "h0a h1a"}, 1, 1}, {Cause{OnePath, "h0a h1b"}, 1, 1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,8 +75,8 @@ func TestJudge_CommonCause(t *testing.T) {
 			}
 			for i, w := range c.want {
 				got := d.Incidents[i]
-				if got.Cause != w.cause || got.Affected != w.affected || got.Of != w.of || d.Notices[i].Change != Opened {
-					t.Errorf("%v %d of %d, %s; want %+v", got.Cause, got.Affected, got.Of, d.Notices[i].Change, w)
+				if got.Cause != w.cause || got.Affected != w.affected || got.Of != w.of || d.Notices[i].What != Opened {
+					t.Errorf("%v %d of %d, %s; want %+v", got.Cause, got.Affected, got.Of, d.Notices[i].What, w)
 				}
 			}
 		})

@@ -1,11 +1,11 @@
-// Package incident finds faults in the state of a fleet's hosts and paths, with their common cause, and decides which
-// tests and reports follow. It has no clock and no I/O: state in, decisions out.
+// Package incident decides from the state of a fleet's hosts and paths what is wrong, what the cause has in common, and
+// whom to tell. It has no clock and no I/O: state in, decisions out.
 //
 // Flow of Judge:
 //
 //  1. Hosts that the hub has not heard of are away (away.go).
-//  2. Directions whose repeated tests show a symptom are grouped with others by host, site or link (group.go).
-//  3. Paths that share an end or a link with a new one are due at once (ask.go).
+//  2. For each symptom, directions whose repeated tests show it are grouped with others by host, site or link (group.go).
+//  3. What is not known yet is asked: the paths that share an end or a link with a new one are due at once (ask.go).
 //  4. Findings become incidents: opened, changed, resolved (judge.go).
 package incident
 
@@ -90,7 +90,7 @@ type Host struct {
 	Seen           time.Time
 }
 
-// Silence suppresses reports of a host, a site, a link or a path until a time.
+// Silence holds back what is told of a host, a site, a link or a path until a time.
 type Silence struct {
 	ID    string    `json:"id"`
 	Kind  string    `json:"kind"` // host, site, link or path
@@ -110,15 +110,15 @@ type State struct {
 	Incidents []Incident
 }
 
-// Change is an event in the life of an incident.
-type Change string
+// What happened to an incident.
+type What string
 
 // The closed list.
 const (
-	Opened   Change = "opened"
-	Changed  Change = "changed" // another cause or symptom is known
-	Reopened Change = "reopened"
-	Resolved Change = "resolved"
+	Opened   What = "opened"
+	Changed  What = "changed" // another cause or symptom is known
+	Reopened What = "reopened"
+	Resolved What = "resolved"
 )
 
 // Incident is what is wrong at one place. From its Opened to its Resolved it is open.
@@ -138,11 +138,11 @@ type Incident struct {
 	SinceAt   time.Time `json:"since_at"`
 	OpenedAt  time.Time `json:"opened_at"`
 	// ResolvedAt is zero while it is open.
-	ResolvedAt     time.Time `json:"resolved_at,omitzero"`
-	BackAt         time.Time `json:"back_at,omitzero"` // the first result as usual again, while others are tested
-	Reported       bool      `json:"reported"`         // receivers know that it is open
-	ReportedBefore bool      `json:"reported_before,omitempty"`
-	Silenced       bool      `json:"silenced,omitempty"`
+	ResolvedAt time.Time `json:"resolved_at,omitzero"`
+	BackAt     time.Time `json:"back_at,omitzero"` // the first result as usual again, while others are tested
+	Told       bool      `json:"told"`             // receivers know that it is open
+	ToldBefore bool      `json:"told_before,omitempty"`
+	Silenced   bool      `json:"silenced,omitempty"`
 }
 
 // Path is one direction of an incident with its figures when it was last judged.
@@ -171,9 +171,9 @@ func (i *Incident) has(d *Direction) bool {
 	return slices.ContainsFunc(i.Paths, func(p Path) bool { return p.Task == d.Task && p.From == d.From && p.To == d.To })
 }
 
-// Notice is a report of an incident to receivers.
+// Notice is what receivers are told of an incident.
 type Notice struct {
-	Change   Change            `json:"change"`
+	What     What              `json:"change"`
 	Incident Incident          `json:"incident"`
 	Names    map[string]string `json:"names,omitempty"` // of its hosts, by ID
 }
@@ -192,26 +192,26 @@ func signOf(value float64, l recheck.Level, worse int) Sign {
 	return Sign{Off: value > 0 && l.Usual.Level > 0 && l.Usual.Beyond(value) == worse, Since: l.Worse}
 }
 
-// Freeze returns the level of a direction that is frozen: the usual one stays as it was.
-func Freeze(before, now recheck.Level) recheck.Level {
+// Hold returns the level of a direction that is held: the usual one stays as it was.
+func Hold(before, now recheck.Level) recheck.Level {
 	if now.Worse.IsZero() {
 		now.Worse = before.Worse
 	}
 	return recheck.Level{Usual: before.Usual, Worse: now.Worse}
 }
 
-// Frozen returns the directions of open incidents whose usual level stays as it was before, so that it is known when they
+// Held returns the directions of open incidents whose usual level stays as it was before, so that it is known when they
 // are as usual again.
-func Frozen(incidents []Incident, now time.Time) map[Path]bool {
-	frozen := map[Path]bool{}
+func Held(incidents []Incident, now time.Time) map[Path]bool {
+	held := map[Path]bool{}
 	for i := range incidents {
 		known := &incidents[i]
 		if !known.Open() || !slices.ContainsFunc(known.Symptoms, isLevel) || now.After(known.OpenedAt.Add(Accepted)) {
 			continue
 		}
 		for _, p := range known.Paths {
-			frozen[Path{Task: p.Task, From: p.From, To: p.To}] = true
+			held[Path{Task: p.Task, From: p.From, To: p.To}] = true
 		}
 	}
-	return frozen
+	return held
 }

@@ -137,7 +137,7 @@ func (m *matching) settle() {
 			}
 			continue
 		}
-		if known.Reported && gravest(known.Symptoms) < gravest(symptoms) {
+		if known.Told && gravest(known.Symptoms) < gravest(symptoms) {
 			m.changed[known] = true
 		}
 	}
@@ -265,13 +265,13 @@ func (m *matching) decision() Decision {
 	var d Decision
 	for n, known := range m.known {
 		before := &m.State.Incidents[n]
-		m.report(known)
+		m.tell(known)
 		if !same(known, before) {
 			d.Incidents = append(d.Incidents, *known)
 		}
 	}
 	for _, known := range m.fresh {
-		m.report(known)
+		m.tell(known)
 		d.Incidents = append(d.Incidents, *known)
 	}
 	d.Notices = m.notices
@@ -281,29 +281,29 @@ func (m *matching) decision() Decision {
 	return d
 }
 
-// report makes the notice of an incident, if one is due.
-func (m *matching) report(known *Incident) {
+// tell decides what receivers are told of an incident.
+func (m *matching) tell(known *Incident) {
 	silenced := m.silenced(known)
 	known.Silenced = silenced && known.Open()
-	change := Change("")
+	what := What("")
 	switch {
 	case known.Open() && silenced:
 		return
-	case known.Open() && !known.Reported:
-		change = Opened
-		if known.ReportedBefore {
-			change = Reopened
+	case known.Open() && !known.Told:
+		what = Opened
+		if known.ToldBefore {
+			what = Reopened
 		}
-		known.ReportedBefore = true
+		known.ToldBefore = true
 	case known.Open() && m.changed[known]:
-		change = Changed
-	case !known.Open() && known.Reported:
-		change = Resolved
+		what = Changed
+	case !known.Open() && known.Told:
+		what = Resolved
 	default:
 		return
 	}
-	known.Reported = known.Open()
-	m.notices = append(m.notices, Notice{Change: change, Incident: *known})
+	known.Told = known.Open()
+	m.notices = append(m.notices, Notice{What: what, Incident: *known})
 }
 
 // silenced reports whether a silence covers an incident.

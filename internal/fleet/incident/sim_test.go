@@ -32,7 +32,7 @@ type fleet struct {
 	dayRuns int                    // of a host
 
 	newID   func() string
-	notices []sent
+	notices []told
 	runs    int
 	refused int
 	serial  int
@@ -42,7 +42,7 @@ type fleet struct {
 	firstOff, firstBack time.Time
 }
 
-type sent struct {
+type told struct {
 	at time.Time
 	Notice
 }
@@ -78,8 +78,8 @@ const (
 	simTime  = 5 * time.Second
 )
 
-// newFleet returns a fleet of sites with three hosts each. Its pairs have results of ten days. The first two sites share a
-// link.
+// newFleet returns a fleet of sites with three hosts each, whose pairs have a past of three weeks. The first two sites
+// have a link of their own.
 func newFleet(t *testing.T, sites int, seed uint64) *fleet {
 	t.Helper()
 	var text strings.Builder
@@ -153,12 +153,12 @@ func (f *fleet) result(p *pair, retest bool) {
 	}
 	p.detector.Add(r)
 	levels := p.detector.Levels()
-	frozen := Frozen(f.state.Incidents, f.now)
+	held := Held(f.state.Incidents, f.now)
 	for _, i := range p.directions {
 		d := &f.state.Directions[i]
 		usual := levels[d.From]
-		if frozen[d.path()] {
-			usual = [2]recheck.Level{Freeze(d.Goodput, usual[0]), Freeze(d.RTT, usual[1])}
+		if held[d.path()] {
+			usual = [2]recheck.Level{Hold(d.Goodput, usual[0]), Hold(d.RTT, usual[1])}
 		}
 		d.Goodput = usual[0]
 		d.RTT = usual[1]
@@ -166,12 +166,12 @@ func (f *fleet) result(p *pair, retest bool) {
 		if off && f.firstOff.IsZero() {
 			f.firstOff = f.now
 		}
-		if frozen[d.path()] && !off && f.firstBack.IsZero() {
+		if held[d.path()] && !off && f.firstBack.IsZero() {
 			f.firstBack = f.now
 		}
 	}
 	p.test = time.Time{}
-	if at, wanted := p.detector.Wants(); len(wanted) > 0 && !frozen[f.state.Directions[p.directions[0]].path()] {
+	if at, wanted := p.detector.Wants(); len(wanted) > 0 && !held[f.state.Directions[p.directions[0]].path()] {
 		p.test = at
 		heap.Push(&f.queue, event{at: at, key: p.Key()})
 	}
@@ -288,7 +288,7 @@ func (f *fleet) judge() {
 		}
 	}
 	for _, n := range d.Notices {
-		f.notices = append(f.notices, sent{f.now, n})
+		f.notices = append(f.notices, told{f.now, n})
 	}
 	for _, key := range d.Pairs {
 		p := f.pairs[key]
@@ -302,9 +302,9 @@ func (f *fleet) judge() {
 }
 
 // count returns the notices of a kind.
-func (f *fleet) count(change Change) (all []sent) {
+func (f *fleet) count(what What) (all []told) {
 	for _, n := range f.notices {
-		if n.Change == what {
+		if n.What == what {
 			all = append(all, n)
 		}
 	}
@@ -327,7 +327,7 @@ func seeds(t *testing.T, first uint64) (all []uint64) {
 	return all
 }
 
-// TestFleet_QuietDays checks that thirty days without a fault cause no notice.
+// TestFleet_QuietDays checks that thirty days without a fault tell nothing.
 func TestFleet_QuietDays(t *testing.T) {
 	f := newFleet(t, 4, 1)
 	f.until(begin.Add(30 * 24 * time.Hour))
@@ -346,7 +346,7 @@ func slowHost(id string, factor float64) func(from, to string) (float64, float64
 	}
 }
 
-// TestFleet_Faults checks that each fault is reported once when it begins and once when it ends, with its name.
+// TestFleet_Faults checks that each fault is told once when it begins and once when it ends, with its name.
 func TestFleet_Faults(t *testing.T) {
 	between := func(a, b string) func(from, to string) (float64, float64) {
 		return func(from, to string) (float64, float64) {
@@ -363,7 +363,7 @@ func TestFleet_Faults(t *testing.T) {
 		within time.Duration
 	}{
 		{"host", slowHost("h1b", 0.5), []string{"host h1b"}, time.Hour},
-		{"host, only receiving", func(_, to string) (float64, float64) {
+		{"host, what it receives", func(_, to string) (float64, float64) {
 			if to == "h2a" {
 				return 0.3, 1
 			}
@@ -386,7 +386,7 @@ func TestFleet_Faults(t *testing.T) {
 			a, _ := slowHost("h2b", 0.5)(from, to)
 			b, _ := between("h0a", "h1c")(from, to)
 			return a * b, 1
-		}, []string{"host h2b", "path h0a h1c"}, time.Hour},
+		}, []string{"host h2b", "path h0a h1c"}, 24 * time.Hour},
 	} {
 		for _, seed := range seeds(t, uint64(n)) {
 			t.Run(fmt.Sprint(c.name, " ", seed), func(t *testing.T) {
@@ -399,10 +399,10 @@ func TestFleet_Faults(t *testing.T) {
 				var names []string
 				for _, n := range opened {
 					names = append(names, n.Incident.Cause.key())
-					if late := n.at.Sub(n.Incident.SinceAt); late > c.within {
-						t.Errorf("reported %v after the first result", late)
+					if late := n.at.Sub(f.firstOff); late > c.within {
+						t.Errorf("told %v after the first result", late)
 					}
-					t.Logf("%v after the first result: %s, %d of %d, confirmed %v", n.at.Sub(n.Incident.SinceAt), n.Incident.Cause,
+					t.Logf("%v after the first result: %s, %d of %d, confirmed %v", n.at.Sub(f.firstOff), n.Incident.Cause,
 						n.Incident.Affected, n.Incident.Of, n.Incident.Confirmed)
 				}
 				slices.Sort(names)
@@ -413,7 +413,7 @@ func TestFleet_Faults(t *testing.T) {
 				f.firstBack = time.Time{}
 				f.until(f.now.Add(36 * time.Hour))
 				for _, n := range f.notices[len(opened):] {
-					t.Logf("%v after the first result: %s %s", n.at.Sub(f.firstBack), n.Change, n.Incident.Cause)
+					t.Logf("%v after the first result: %s %s", n.at.Sub(f.firstBack), n.What, n.Incident.Cause)
 				}
 				if closed := f.count(Resolved); len(closed) != len(c.want) || len(f.notices) != 2*len(c.want) {
 					t.Errorf("%d resolved, want %d", len(closed), len(c.want))

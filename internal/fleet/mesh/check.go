@@ -85,8 +85,8 @@ func (t Task) lists() []memberList {
 	return []memberList{{"between", t.Between}, {"from", t.From}, {"to", t.To}}
 }
 
-// Changes are the values of an alert's on: the symptoms of incidents. Older files have more words: dip is goodput or rtt,
-// the others are of single changes, which are no incidents.
+// Changes are the values of an alert's on: what is wrong in an incident. Files of older versions have more words: dip is
+// goodput or rtt, the others are of single changes, which are no incidents.
 var Changes = []string{recheck.Goodput, recheck.RTT, recheck.Limiter, "unreachable", "away"}
 
 var olderChanges = []string{recheck.MTU, recheck.Handshake, recheck.FarKernel, string(changepoint.Dipped),

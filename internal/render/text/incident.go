@@ -20,7 +20,7 @@ func IncidentHeadline(i *incident.Incident, names map[string]string) string {
 	}
 	line := incidentPlace(i, names) + ": " + strings.Join(parts, "; ")
 	if !i.Confirmed {
-		line += " (not confirmed: neighbouring paths could not be tested)"
+		line += " (not confirmed: the paths beside it could not be tested)"
 	}
 	return line
 }
@@ -93,11 +93,11 @@ func symptomText(i *incident.Incident, s incident.Symptom) string {
 func IncidentNotice(n *incident.Notice) string {
 	i := &n.Incident
 	var b strings.Builder
-	switch n.Change {
+	switch n.What {
 	case incident.Resolved:
 		fmt.Fprintf(&b, "resolved after %s: ", units.Time(i.ResolvedAt.Sub(i.OpenedAt).Round(time.Minute)))
 	default:
-		b.WriteString(string(n.Change) + ": ")
+		b.WriteString(string(n.What) + ": ")
 	}
 	b.WriteString(IncidentHeadline(i, n.Names) + "\n")
 	for k, p := range i.Paths {
