@@ -34,8 +34,7 @@ var layers = [][]string{
 		"internal/link", "internal/flow", "internal/lost", "internal/changepoint",
 		"internal/predict", "internal/advice", "internal/record",
 		"internal/record/guard",
-		"internal/watch/paths", "internal/watch/legs", "internal/recheck", "internal/fleet/mesh",
-		"internal/fleet/incident"},
+		"internal/watch/paths", "internal/watch/legs", "internal/recheck", "internal/fleet/mesh"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile", "internal/testenv/must",
 		"internal/bpf", "internal/drops", "internal/waits",

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -128,11 +127,7 @@ func (h *Hub) takeDue(now time.Time) (jobs []store.Job, nexts map[string]time.Ti
 		default:
 			continue // the time has changed since it was added
 		}
-		waits := p.Every / 4
-		if origin == record.Retest {
-			waits = min(waits, incident.Settle) // nobody waits for it longer
-		}
 		jobs = append(jobs, store.Job{ID: newID(now), Pair: key, Task: p.Task, A: p.A, B: p.B, Origin: origin, Due: now,
-			Late: now.Add(waits), State: mesh.Due})
+			Late: now.Add(p.Every / 4), State: mesh.Due})
 	}
 }

@@ -7,8 +7,7 @@
 //  3. Grant writes the order into the database, if this hub still leads (run.go).
 //  4. The far agent gets the run's key, then the near agent the order to test.
 //  5. The result is stored and its job ends in one transaction; then the agent may forget it (results.go).
-//  6. The path's detector compares it with earlier ones (results.go).
-//  7. The state of all paths and hosts decides about incidents (incidents.go); receivers are told (outbox.go).
+//  6. The path's detector compares it with earlier ones. Changes become alerts (alert.go).
 //
 // A hub that loses the lead starts nothing more, and takes results all the same.
 package hub
@@ -60,9 +59,8 @@ type Config struct {
 	Lease time.Duration
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
-	// Send, if not nil, tells a receiver of an incident: one of the mesh file, or with the target "" the command line's. A
-	// notice whose error is not nil is sent again later.
-	Send func(ctx context.Context, n store.Notice, to mesh.Alert) error
+	// Alert, if not nil, receives changes, grouped by their cause, and the alerts of the mesh file that match.
+	Alert func(ctx context.Context, a Alert, to []mesh.Alert)
 }
 
 // Event is an event of a hub.
@@ -125,8 +123,8 @@ type Hub struct {
 	jobs     map[string]store.Job // the jobs that wait in book
 	runs     map[string]*run
 	paths    map[string]*follower // by pair
-	judging  judging
-	outbox   outbox
+	changes  []store.Event        // not reported yet
+	alertAt  time.Time
 	seen     *sighting            // nil: none
 	reported map[string]time.Time // the last event by subject
 }
@@ -147,7 +145,6 @@ type pair struct {
 	next  time.Time // due
 	near  string    // the agent that connected last
 	test  time.Time // when a suspected change is tested again; zero: not
-	asked time.Time // when an incident last made it due
 }
 
 // run is a granted run.
@@ -171,7 +168,7 @@ func New(c Config) *Hub {
 	}
 	h := &Hub{Config: c, wake: make(chan struct{}, 1), members: map[string]*member{}, pairs: map[string]*pair{},
 		jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{},
-		reported: map[string]time.Time{}, outbox: outbox{targets: map[string]*target{}}}
+		reported: map[string]time.Time{}}
 	h.holder = h.place() + rand.Text()
 	return h
 }
@@ -230,7 +227,7 @@ func (h *Hub) loop(ctx context.Context) {
 }
 
 // step renews the lead and, while this hub leads, queues due runs, starts those whose hosts and links are free, and
-// decides about incidents. It returns the time of the next step.
+// sends alerts. It returns the time of the next step.
 func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err error) {
 	if !now.Before(h.renewAt) {
 		if err := h.renew(ctx, now); err != nil {
@@ -252,16 +249,10 @@ func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err erro
 		return now, err
 	}
 	h.start(ctx, now)
-	if err := h.judge(ctx, now); err != nil {
-		return now, err
-	}
-	if err := h.send(ctx, now); err != nil {
-		return now, err
-	}
+	h.flushAlerts(ctx, now)
 	if !now.Before(h.trimAt) {
 		h.trimAt = now.Add(trimEvery)
-		before := now.Add(-keepJobs)
-		if err := errors.Join(h.Fleet.TrimJobs(ctx, before), h.Fleet.TrimIncidents(ctx, before)); err != nil {
+		if err := h.Fleet.TrimJobs(ctx, now.Add(-keepJobs)); err != nil {
 			return now, err
 		}
 	}
@@ -295,8 +286,7 @@ func (h *Hub) wakeAt(now time.Time) time.Time {
 	}
 	due, _, ok := h.dues.first()
 	earlier(due, ok)
-	earlier(h.judging.next, !h.judging.next.IsZero())
-	earlier(h.outbox.next, !h.outbox.next.IsZero())
+	earlier(h.alertAt, !h.alertAt.IsZero())
 	earlier(h.book.Wake(now))
 	return next
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
-	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -163,35 +162,32 @@ func (h *Hub) nameOf(agent string) string {
 
 // follower detects changes of one pair. Its directions are named by their sender's ID.
 type follower struct {
-	mu     sync.Mutex // locked also while the database is asked: results of a pair are taken one after the other
-	knows  bool       // the stored results
-	path   recheck.Detector
-	last   time.Time               // of the newest result that it knows
-	levels map[string]store.Levels // by sender, as the grid has them
+	mu    sync.Mutex // locked also while the database is asked: results of a pair are taken one after the other
+	knows bool       // the stored results
+	path  recheck.Detector
+	last  time.Time                   // of the newest result that it knows
+	usual map[string]changepoint.Past // goodput by sender, as the grid has it
 }
 
-// newLevels returns the levels that differ from the grid's: by 1 % or more, or in what repeated tests show. Those of held
-// directions stay.
-func (f *follower) newLevels(job store.Job, held map[incident.Path]bool) (all []store.Levels) {
-	for sender, now := range f.path.Levels() {
-		known := f.levels[sender]
-		levels := store.Levels{Task: job.Task, Sender: sender, Receiver: job.Other(sender), Goodput: now[0], RTT: now[1]}
-		if held[incident.Path{Task: job.Task, From: sender, To: levels.Receiver}] {
-			levels.Goodput = incident.Hold(known.Goodput, now[0])
-			levels.RTT = incident.Hold(known.RTT, now[1])
-		}
-		if !differs(known.Goodput, levels.Goodput) && !differs(known.RTT, levels.RTT) {
+// newUsual returns the usual goodputs whose range differs by 1 % or more from the range in the grid.
+func (f *follower) newUsual(job store.Job) (all []store.Usual) {
+	for _, s := range f.path.Standings() {
+		if s.UsualBps == nil {
 			continue
 		}
-		f.levels[sender] = levels
-		all = append(all, levels)
+		usual := changepoint.Past{Level: *s.UsualBps, Within: s.WithinBps}
+		known := f.usual[s.Direction]
+		if math.Abs(usual.Level-known.Level)+math.Abs(usual.Within-known.Within) < 0.01*usual.Level {
+			continue
+		}
+		if f.usual == nil {
+			f.usual = map[string]changepoint.Past{}
+		}
+		f.usual[s.Direction] = usual
+		all = append(all, store.Usual{Task: job.Task, Sender: s.Direction, Receiver: job.Other(s.Direction),
+			GoodputBps: usual.Level, WithinBps: usual.Within})
 	}
 	return all
-}
-
-func differs(a, b recheck.Level) bool {
-	off := math.Abs(a.Usual.Level-b.Usual.Level) + math.Abs(a.Usual.Within-b.Usual.Within)
-	return off >= 0.01*b.Usual.Level && off > 0 || !a.Worse.Equal(b.Worse)
 }
 
 // pastRuns are how many results of a pair a hub that starts reads.
@@ -217,21 +213,11 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	}
 	f.last = result.At
 	events := f.path.Add(result)
-	h.mu.Lock()
-	held := h.judging.held
-	h.mu.Unlock()
-	if err := h.Fleet.SetLevels(ctx, f.newLevels(job, held)); err != nil {
+	if err := h.Fleet.SetUsual(ctx, f.newUsual(job)); err != nil {
 		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
 	}
 	test, _ := f.path.Wants()
-	if held[incident.Path{Task: job.Task, From: job.A, To: job.B}] ||
-		held[incident.Path{Task: job.Task, From: job.B, To: job.A}] {
-		test = time.Time{} // what is unusual is known: its hosts' budgets are for others
-	}
 	h.setTest(job.Pair, test)
-	h.mu.Lock()
-	h.noteChange(time.Now())
-	h.mu.Unlock()
 	var stored []store.Event
 	for _, e := range events {
 		if one, ok := newEvent(job, e); ok {
@@ -244,6 +230,7 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	if err := h.Fleet.AddEvents(ctx, stored); err != nil {
 		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
 	}
+	h.noteChanges(stored, time.Now())
 }
 
 // followerOf returns the follower of a pair.
@@ -290,14 +277,6 @@ func (h *Hub) rebuild(ctx context.Context, f *follower, job store.Job) error {
 	jobs, err := h.Fleet.Jobs(ctx, store.JobFilter{State: mesh.Done, Pair: job.Pair, Limit: pastRuns})
 	if err != nil {
 		return err
-	}
-	stored, err := h.Fleet.Directions(ctx, job.Task, job.A, job.B)
-	if err != nil {
-		return err
-	}
-	f.levels = map[string]store.Levels{}
-	for path, d := range stored {
-		f.levels[path.From] = store.Levels{Task: path.Task, Sender: path.From, Receiver: path.To, Goodput: d.Goodput, RTT: d.RTT}
 	}
 	f.knows = true
 	for i := len(jobs) - 1; i >= 0; i-- {

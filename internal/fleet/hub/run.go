@@ -6,11 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
-	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -144,26 +142,12 @@ func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.L
 			final.Detail = firstDetail + final.Detail
 		}
 		h.finish(context.WithoutCancel(ctx), map[string]store.End{g.job.ID: final}, time.Now())
-		if unreachable && g.job.Origin == record.Scheduled {
-			h.testAgain(g.job.Pair, time.Now())
-		}
 		if final.Spent {
 			return g.job.Charged
 		}
 		break
 	}
 	return 0
-}
-
-// testAgain tests a pair again soon that has had a connection before: a host that starts again is not unreachable.
-func (h *Hub) testAgain(key string, now time.Time) {
-	h.mu.Lock()
-	p := h.pairs[key]
-	known := p != nil && p.near != ""
-	h.mu.Unlock()
-	if known {
-		h.setTest(key, now.Add(changepoint.Soon))
-	}
 }
 
 // remember records which agent of a pair connected.
