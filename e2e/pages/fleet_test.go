@@ -17,9 +17,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
-	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -98,11 +96,9 @@ func fleetOf(t *testing.T, hosts int) (base string, ctx context.Context) {
 		}
 	}
 	work.Wait()
-	usually := func(sender, receiver string, bps float64) store.Levels {
-		return store.Levels{Task: "throughput", Sender: sender, Receiver: receiver,
-			Goodput: recheck.Level{Usual: changepoint.Past{Level: bps, Within: 1e8}}}
-	}
-	must(f.SetLevels(t.Context(), []store.Levels{usually("id000", "id001", 9e8), usually("id001", "id000", 1e8)}))
+	must(f.SetUsual(t.Context(), []store.Usual{
+		{Task: "throughput", Sender: "id000", Receiver: "id001", GoodputBps: 9e8, WithinBps: 1e8},
+		{Task: "throughput", Sender: "id001", Receiver: "id000", GoodputBps: 1e8, WithinBps: 1e8}}))
 	const token = "a token for tests alone"
 	pages := web.New(web.Config{History: f.Store(), Version: "test", Opening: token, Fleet: &web.Fleet{Store: f},
 		Ours: func(*http.Request) bool { return true }})

@@ -188,7 +188,7 @@ func (m *Metrics) writeGroups(p *openmetrics.Page) {
 		}
 	}
 	p.Family("program_seconds", "counter", "seconds",
-		"Time of the programs that limit a direction, by what they waited for: of four at once, on Linux.")
+		"Time of the programs that limit a direction, by the kind of their waits: of four at once, on Linux.")
 	for _, key := range groups {
 		g := m.groups[key]
 		for _, kind := range slices.Sorted(maps.Keys(g.waited)) {

@@ -19,6 +19,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
+	"github.com/fullpipe-net/fullpipe/internal/waits"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
 	"github.com/fullpipe-net/fullpipe/internal/watch/paths"
 )
@@ -167,7 +168,8 @@ func watchMetrics(t *testing.T) string {
 	c.Local = netip.MustParseAddrPort("10.0.0.1:40000")
 	c.Remote = netip.MustParseAddrPort("192.0.2.7:22")
 	flows := []watch.Flow{{Direction: transfer.Up, Bytes: 1234, RTT: time.Millisecond,
-		Verdict: verdict.Verdict{Shares: verdict.Shares{verdict.Bottleneck: 1}}}}
+		Verdict: verdict.Verdict{Shares: verdict.Shares{verdict.Bottleneck: 1}},
+		Waits:   []waits.Wait{{Place: waits.Place{Kind: waits.Disk}, Time: time.Second}}}}
 	m.Add(&watch.View{Length: time.Second, Connections: []watch.Observed{{Connection: c, Flows: flows}},
 		Shifts: []paths.Event{{Shifts: []paths.Shift{{}}}}})
 	return written(t, func(out *bytes.Buffer) error { return m.Write(out, false, "v") })
