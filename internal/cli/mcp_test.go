@@ -245,7 +245,7 @@ func TestMCP_Tools(t *testing.T) {
 			}
 		}
 	}
-	if r := s.call("measure", requests); r.IsError || r.StructuredContent["requests"] == nil {
+	if r := s.call("measure", requests); r.IsError || r.StructuredContent["requests_per_s"] == nil {
 		t.Errorf("requests: %.600v", r)
 	}
 	if !slices.Equal(names, want) {
