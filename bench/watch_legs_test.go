@@ -85,7 +85,7 @@ var legsPrograms = map[string]string{
 	"socat":        "socat TCP-LISTEN:9000,fork,reuseaddr TCP:$HOST:8000",
 	"ssh":          "PATH=$SSH:$PATH ssh -N -L 0.0.0.0:9000:127.0.0.1:8000 far",
 	"sshd":         "$SSHD",
-	"docker-proxy": "docker-proxy -proto tcp -host-ip 0.0.0.0 -host-port 9000 -container-ip $HOST -container-port 8000",
+	"docker-proxy": "docker-proxy -proto tcp -host-ip 0.0.0.0 -host-port 9000 -container-ip $HOST -container-port 8000 3>/dev/null",
 }
 
 const legsThird = `
