@@ -65,7 +65,6 @@ type legsCase struct {
 	upstream             bool // the far end is the server, else the client
 	path                 string
 	serverBps, clientBps float64 // the programs' own limits; 0: none
-	limiters             []string
 }
 
 func (c *legsCase) String() string {
