@@ -21,7 +21,7 @@ type loadSite struct {
 	connections, requests atomic.Int64
 }
 
-func newLoadSite(t *testing.T, secure bool) *loadSite {
+func newLoadSite(t *testing.T, secure bool, idle time.Duration) *loadSite {
 	t.Helper()
 	s := &loadSite{}
 	var failures atomic.Int64
@@ -70,6 +70,7 @@ func newLoadSite(t *testing.T, secure bool) *loadSite {
 			s.connections.Add(1)
 		}
 	}
+	s.Config.IdleTimeout = idle
 	if s.EnableHTTP2 = true; secure {
 		s.StartTLS()
 	} else {
@@ -103,7 +104,7 @@ func (s *loadSite) run(t *testing.T, path string, c Config, spec transfer.Spec) 
 
 // TestLoad_Counts compares the counts of a load with the server's.
 func TestLoad_Counts(t *testing.T) {
-	plain, secure := newLoadSite(t, false), newLoadSite(t, true)
+	plain, secure := newLoadSite(t, false, 0), newLoadSite(t, true, 0)
 	for _, c := range []struct {
 		name     string
 		site     *loadSite
@@ -152,7 +153,7 @@ func TestLoad_Counts(t *testing.T) {
 
 // TestLoad_Statuses counts responses without success, and ends where the server asks for less.
 func TestLoad_Statuses(t *testing.T) {
-	s := newLoadSite(t, false)
+	s := newLoadSite(t, false, 0)
 	r, err := s.run(t, "/third", Config{}, transfer.Spec{})
 	l := r.Load
 	n := l.Profile.Count
@@ -169,7 +170,7 @@ func TestLoad_Statuses(t *testing.T) {
 
 // TestLoad_Budget ends a load whose responses have more bytes than were allowed.
 func TestLoad_Budget(t *testing.T) {
-	r, err := newLoadSite(t, false).run(t, "/long", Config{MaxBytes: 1e6}, transfer.Spec{Time: time.Minute})
+	r, err := newLoadSite(t, false, 0).run(t, "/long", Config{MaxBytes: 1e6}, transfer.Spec{Time: time.Minute})
 	if err == nil || r.Load.Profile.Count != 9 && r.Load.Profile.Count != 10 {
 		t.Errorf("%d responses: %v", r.Load.Profile.Count, err)
 	}
@@ -177,7 +178,7 @@ func TestLoad_Budget(t *testing.T) {
 
 // TestLoad_FirstByte separates the server's time from the connection's.
 func TestLoad_FirstByte(t *testing.T) {
-	r, err := newLoadSite(t, false).run(t, "/thinks", Config{}, transfer.Spec{})
+	r, err := newLoadSite(t, false, 0).run(t, "/thinks", Config{}, transfer.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +191,7 @@ func TestLoad_FirstByte(t *testing.T) {
 
 // TestLoad_IdleConnectionClosed sends the request on a new connection where the server had closed the idle one.
 func TestLoad_IdleConnectionClosed(t *testing.T) {
-	s := newLoadSite(t, false)
-	s.Config.IdleTimeout = 20 * time.Millisecond
+	s := newLoadSite(t, false, 20*time.Millisecond)
 	r, err := s.run(t, "/small", Config{}, transfer.Spec{Time: time.Second, Requests: transfer.Requests{PerSecond: 10}})
 	if err != nil {
 		t.Fatal(err)
