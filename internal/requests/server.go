@@ -111,13 +111,7 @@ func (a *responder) serve(ctx context.Context, arriving <-chan *net.TCPConn, atO
 	a.active = map[net.Conn]bool{}
 	var serving sync.WaitGroup
 	defer serving.Wait()
-	defer context.AfterFunc(ctx, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for conn := range a.active {
-			conn.SetDeadline(time.Unix(1, 0))
-		}
-	})()
+	defer a.interrupt()
 	slots := make(chan struct{}, atOnce)
 	for {
 		select {
@@ -137,6 +131,15 @@ func (a *responder) serve(ctx context.Context, arriving <-chan *net.TCPConn, atO
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// interrupt ends the reads and writes of all connections. Those that begin later see the end of ctx.
+func (a *responder) interrupt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for conn := range a.active {
+		conn.SetDeadline(time.Unix(1, 0))
 	}
 }
 
