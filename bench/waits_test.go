@@ -131,7 +131,8 @@ func newWaitBench(t *testing.T) *waitBench {
 		root string
 	}{{&b.disk, "/sys/fs/cgroup/blkio"}, {&b.cpu, "/sys/fs/cgroup/cpu"}} {
 		var err error
-		if *g.at, err = os.MkdirTemp(g.root, "fullpipe-bank-"); err != nil {
+		*g.at, err = os.MkdirTemp(g.root, "fullpipe-bank-")
+		if err != nil {
 			t.Skip("control groups of version 1: ", err)
 		}
 		t.Cleanup(func() {

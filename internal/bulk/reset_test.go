@@ -24,7 +24,7 @@ func dialed(t *testing.T) (*socket.Stream, *net.TCPConn) {
 }
 
 // TestDrain_EndsByMessage checks that a sender whose protocol ends a timed transfer by a message does not wait for the
-// acknowledgements of what is in its buffers: the receiver would count that time.
+// acknowledgements of its buffered data: the receiver would count that time.
 func TestDrain_EndsByMessage(t *testing.T) {
 	s, _ := dialed(t)
 	for {

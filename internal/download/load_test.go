@@ -71,7 +71,8 @@ func newLoadSite(t *testing.T, secure bool, idle time.Duration) *loadSite {
 		}
 	}
 	s.Config.IdleTimeout = idle
-	if s.EnableHTTP2 = true; secure {
+	s.EnableHTTP2 = true
+	if secure {
 		s.StartTLS()
 	} else {
 		s.Start()

@@ -131,7 +131,10 @@ func (c *Counting) Moved(protocol string, sends bool) (all []transfer.DropCounte
 			continue
 		}
 		d := transfer.DropCounter{Name: key.name, Place: string(n.Kind), Device: key.device, Qdisc: n.qdisc, Rule: key.rule,
-			Packets: int64(n.packets - before.packets), Bytes: int64(n.bytes - before.bytes), Merged: n.Merged}
+			Packets: int64(n.packets - before.packets), Merged: n.Merged}
+		if n.bytes > before.bytes { // else not counted
+			d.Bytes = int64(n.bytes - before.bytes)
+		}
 		total := int64(0)
 		for _, m := range c.moves[key] {
 			total += m.Packets

@@ -138,13 +138,13 @@ func (l Lost) fit(c *transfer.DropCounter) (segments int64, exact, ok bool) {
 	if c.Bytes > 0 && l.MSS > 0 {
 		segments = (c.Bytes - c.Packets*l.Headers + l.MSS/2) / l.MSS
 	}
-	least := (1-maxDifference)*float64(l.Segments) - minDifference
-	most := (1+maxDifference)*float64(l.Segments) + minDifference
+	low := (1-maxDifference)*float64(l.Segments) - minDifference
+	high := (1+maxDifference)*float64(l.Segments) + minDifference
 	n := float64(segments)
-	exact = n >= least && n <= most
+	exact = n >= low && n <= high
 	if !exact && c.Merged && c.Bytes == 0 {
-		least = float64(l.Segments) / maxMerged
-		ok = n >= least && n <= most
+		low = float64(l.Segments) / maxMerged
+		ok = n >= low && n <= high
 		segments = l.Segments
 	}
 	return min(segments, l.Segments), exact, exact || ok

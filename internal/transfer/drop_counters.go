@@ -33,6 +33,7 @@ const (
 	maxDropCounters = 256
 	MaxMoves        = 1024
 	maxPacket       = 65535
+	maxMoveHours    = 1e4 // before or after the transfer's beginning
 )
 
 // dropCounters checks what a far end reports of its counters.
@@ -51,6 +52,7 @@ func (b *validator) dropCounters(all []DropCounter) {
 		b.within(name+"moves", float64(len(c.Moves)), 0, MaxMoves)
 		for _, m := range c.Moves {
 			b.within(name+"moves[].packets", float64(m.Packets), 0, float64(max(c.Packets, 0)))
+			b.within(name+"moves[].at_ns", m.At.Hours(), -maxMoveHours, maxMoveHours)
 		}
 		if b.err != nil {
 			return

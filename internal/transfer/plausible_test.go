@@ -160,6 +160,9 @@ func TestEndValidate_RejectsImpossibleNumbers(t *testing.T) {
 		"drop_counters[0].name":                     func(e *End) { e.DropCounters = []DropCounter{{Name: "\x1b]0;x\a"}} },
 		"drop_counters[0].packets":                  func(e *End) { e.DropCounters = oneCounter(-1, 0) },
 		"drop_counters[0].bytes":                    func(e *End) { e.DropCounters = oneCounter(1, 70000) },
+		"drop_counters[0].moves[].at_ns": func(e *End) {
+			e.DropCounters = oneCounter(1, 0, Move{At: math.MinInt64, Packets: 1})
+		},
 		"drop_counters[0].moves[].packets":          func(e *End) { e.DropCounters = oneCounter(0, 0, Move{Packets: 1}) },
 		"cpu.process_ns":                            func(e *End) { e.CPU.Process = -1 },
 		"cpu.busiest_thread":                        func(e *End) { e.CPU.BusiestThread = math.NaN() },

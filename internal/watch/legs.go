@@ -186,7 +186,7 @@ func (v *View) named(l leg) *Leg {
 // nearest returns the candidate whose data differs least from a leg's; false: none moves the same
 // data.
 func (v *View) nearest(of leg, candidates []leg) (found leg, ok bool) {
-	least := math.Inf(1)
+	smallest := math.Inf(1)
 	for _, other := range candidates {
 		if !v.mayPass(of, other) {
 			continue
@@ -201,9 +201,9 @@ func (v *View) nearest(of leg, candidates []leg) (found leg, ok bool) {
 			fits = legs.SameStops(in, out)
 			differs = 1 // another's bytes are better evidence
 		}
-		if fits && differs < least {
+		if fits && differs < smallest {
 			found = other
-			least = differs
+			smallest = differs
 			ok = true
 		}
 	}

@@ -16,12 +16,8 @@ type programs struct {
 	names    *pseudonyms // nil: addresses are shown
 }
 
-func newPrograms(cfg *Config) *programs {
-	p := &programs{watch: waits.Open(), max: cfg.Programs, followed: map[int]bool{}}
-	if cfg.Anonymize {
-		p.names = newPseudonyms()
-	}
-	return p
+func newPrograms(cfg *Config, names *pseudonyms) *programs {
+	return &programs{watch: waits.Open(), max: cfg.Programs, followed: map[int]bool{}, names: names}
 }
 
 func (p *programs) follow(pid int) {

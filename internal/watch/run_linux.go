@@ -64,9 +64,12 @@ type watcher struct {
 func newWatcher(cfg Config) *watcher {
 	account := NewTracker()
 	account.shortage = &shortage{}
+	if cfg.Anonymize {
+		account.names = newPseudonyms()
+	}
 	return &watcher{cfg: cfg, account: account, owners: newOwners(&cfg.Match, cfg.Namespace), start: time.Now(),
 		fast: fast{spare: &[]live.Samples{}}, names: map[string]string{},
-		programs:   newPrograms(&cfg),
+		programs:   newPrograms(&cfg, account.names),
 		handshakes: map[transfer.Handshake]*transfer.Handshake{}, seed: maphash.MakeSeed()}
 }
 

@@ -309,7 +309,7 @@ func (f *flags) specs() ([]transfer.Spec, error) {
 	if err := cmdflag.Check(
 		cmdflag.If(f.parallel < 1, "--parallel", fmt.Sprintf("%d connections carry nothing", f.parallel), "1 or more"),
 		cmdflag.If(f.time <= 0, "--time", fmt.Sprintf("%v is no time to measure in", f.time), "5s"),
-		cmdflag.If(f.interval != 0 && f.interval < cmdflag.Duration(leastInterval), "--interval",
+		cmdflag.If(f.interval != 0 && f.interval < cmdflag.Duration(minInterval), "--interval",
 			fmt.Sprintf("%v is too short for a result", time.Duration(f.interval)),
 			"100ms or more, or 0 for none"),
 	); err != nil {

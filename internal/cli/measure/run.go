@@ -153,8 +153,8 @@ func (f *flags) cutShort(cmd *cobra.Command, doc *record.Measure, err error) err
 	return present.Incomplete(cmd, doc, &doc.Error, err)
 }
 
-// leastInterval is the shortest interval at which far ends report arrivals.
-const leastInterval = 100 * time.Millisecond
+// minInterval is the shortest interval at which far ends report arrivals.
+const minInterval = 100 * time.Millisecond
 
 // every is how often lines are printed there, 0 for never.
 func (f *flags) every(out io.Writer) time.Duration {

@@ -108,7 +108,8 @@ func (f *flags) config(text string) (cfg sweep.Config, err error) {
 			return cfg, exit.Usage(axis.flag, exit.Plain(err), "8K-1M:x2,automatic")
 		}
 	}
-	if cfg.Axes.Directions, err = f.Directions(); err != nil {
+	cfg.Axes.Directions, err = f.Directions()
+	if err != nil {
 		return cfg, err
 	}
 	if _, err := f.Route(); err != nil {

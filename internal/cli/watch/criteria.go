@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/cmdflag"
 	"github.com/fullpipe-net/fullpipe/internal/cli/exit"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
 
@@ -47,8 +48,8 @@ func (c *criteria) check() error {
 	return nil
 }
 
-// judge compares the direction that limits with the criteria. A program that may wait for what is
-// refused, because too much of its time is unknown, does not pass.
+// judge compares the limiting direction with the criteria. A program fails a kind of wait also if
+// too much of its time is unknown, or all of it.
 func (c *criteria) judge(d *record.WatchedDirection) (all []record.Criterion) {
 	if len(c.limiters) > 0 {
 		all = append(all, cmdflag.JudgeLimiter(d.Direction, c.limiters, d.Verdict))
@@ -65,7 +66,8 @@ func (c *criteria) judge(d *record.WatchedDirection) (all []record.Criterion) {
 			longest = w.Kind
 		}
 	}
-	passed := true
+	limits := d.Limiter == verdict.Application || d.Limiter == verdict.ReceiverApplication
+	passed := !limits || len(d.Waits) > 0
 	for _, text := range c.waits {
 		kind := strings.TrimPrefix(text, waitsFor)
 		share := shares[kind]

@@ -35,6 +35,14 @@ func TestCriteria_WaitsFor(t *testing.T) {
 			t.Errorf("%s: %v, want %v", on, got, passed)
 		}
 	}
+	none := criteria{limiters: []string{"waits:disk"}}
+	for limiter, passed := range map[verdict.Name]bool{verdict.Application: false, verdict.Bottleneck: true} {
+		unknown := record.WatchedDirection{Verdict: verdict.Verdict{Limiter: limiter}}
+		if err := none.check(); err != nil || none.judge(&unknown)[0].Passed != passed {
+			t.Errorf("%s without waits, %v: passed is not %v", limiter, err, passed)
+		}
+		none = criteria{limiters: []string{"waits:disk"}}
+	}
 	// 35 % of locks and 30 % that are not known may be most of the time.
 	d.Waits = []record.Wait{{Kind: "lock", Share: 0.35}, {Kind: "unknown", Share: 0.3}}
 	c := criteria{limiters: []string{"waits:lock"}}

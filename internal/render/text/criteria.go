@@ -26,6 +26,9 @@ func criterionFound(c *record.Criterion) string {
 	case c.WaitsFor != "":
 		return "the program waits most for " + c.WaitsFor
 	case slices.ContainsFunc(c.Refused, func(one string) bool { return strings.HasPrefix(one, "waits:") }):
+		if !c.Passed {
+			return "the waits of its program are not known"
+		}
 		return "its program does not limit it"
 	case len(c.LostAt) > 0:
 		return "places of loss: " + strings.ReplaceAll(strings.Join(c.LostAt, ", "), record.Elsewhere,
