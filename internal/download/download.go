@@ -243,7 +243,7 @@ func (e *StatusError) Try() string {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return "later, or another server: this one asks for less"
 	}
-	return "the address of a large file that this server gives to everybody"
+	return "an address that this server gives to everybody: for a rate, of a large file"
 }
 
 // TooSmall reports an object that ended before its rate reached a steady state.
