@@ -184,10 +184,10 @@ func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 	return verdict.Congestion
 }
 
-// repaired reports whether blocks that each wait for a message of the other end went on after one of a few losses: the
-// repair took time, and no congestion window limits the blocks after it.
+// repaired reports whether a slice is after the repair of a rare loss in an exchange of blocks and messages: the repair
+// took time, but no congestion window limits the blocks after it.
 func (t *timeline) repaired(s *flow.Slice) bool {
-	return t.d.LossEvents < int64(threshold.MinRounds.Value) && s.Losses == 0 && s.Retransmitted == 0 &&
+	return float64(t.d.LossEvents) < threshold.RepairedLosses.Value && s.Losses == 0 && s.Retransmitted == 0 &&
 		exchanging.IsTrue(t)
 }
 
