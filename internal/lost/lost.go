@@ -154,10 +154,14 @@ func (f *flow) refuse(d Drop) {
 	f.forget(unsent, d.At-synchronous)
 }
 
-// forget removes the drops of a range since a time.
+// forget removes the newest drops of a range since a time, each byte once: an older drop of the same
+// bytes is the loss that TCP repairs.
 func (f *flow) forget(r Range, since time.Duration) {
-	for i := len(f.drops) - 1; i >= 0 && f.drops[i].at >= since; i-- {
-		if !before(f.drops[i].seq, r.Seq) && !before(r.End, f.drops[i].end) {
+	left := r.End - r.Seq
+	for i := len(f.drops) - 1; i >= 0 && left > 0 && f.drops[i].at >= since; i-- {
+		d := f.drops[i]
+		if !before(d.seq, r.Seq) && !before(r.End, d.end) {
+			left -= min(left, d.end-d.seq)
 			f.remove(i)
 		}
 	}

@@ -121,6 +121,26 @@ func TestMatcher_Refused(t *testing.T) {
 	}
 }
 
+// TestMatcher_RefusedRetransmission checks that a refused retransmission takes its own drop with it, but not the loss
+// that it was to repair.
+func TestMatcher_RefusedRetransmission(t *testing.T) {
+	var m Matcher
+	lost := Range{1000, 1300}
+	retransmit := func(at time.Duration, refused bool) {
+		m.Retransmission(Retransmission{Flow: flowA, At: at, Range: lost, Segments: 3, Refused: refused})
+	}
+	m.Drop(Drop{Flow: flowA, Place: queue, At: time.Second, Seq: lost.Seq, Bytes: 300})
+	soon := time.Second + synchronous/2 // a short round trip
+	m.Drop(Drop{Flow: flowA, Place: queue, At: soon, Seq: lost.Seq, Bytes: 100})
+	m.Drop(Drop{Flow: flowA, Place: queue, At: soon, Seq: lost.Seq + 100, Bytes: 200})
+	retransmit(soon, true)
+	retransmit(2*time.Second, false)
+	retransmit(2*time.Second, false)
+	if c := m.Of(flowA); c.Bytes != 600 || c.Places[0].Bytes != 300 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestMatcher_MemoryIsBounded(t *testing.T) {
 	var m Matcher
 	for i := range uint32(3 * maxFlows) {
