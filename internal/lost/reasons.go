@@ -11,7 +11,7 @@ const (
 	Queue      Kind = "queue"       // a queueing discipline
 	Device     Kind = "device"      // a network device or its driver
 	Backlog    Kind = "backlog"     // the queue of received packets of a CPU
-	Socket     Kind = "socket"      // the receiving socket's buffer or backlog
+	Socket     Kind = "socket"      // the receiving socket's buffer, window or backlog
 	Route      Kind = "route"       // no route, no neighbour, or the reverse path filter
 	PacketSize Kind = "packet-size" // larger than the MTU, or fragments that did not fit together
 	Invalid    Kind = "invalid"     // checksum, header or TCP option
@@ -41,7 +41,7 @@ var reasons = byName(map[Kind]string{
 	Backlog: "CPU_BACKLOG",
 	Socket: `
 		SOCKET_RCVBUFF SOCKET_BACKLOG PROTO_MEM TCP_OFO_QUEUE_PRUNE TCP_OFO_DROP TCP_ZEROWINDOW
-		TCP_OVERWINDOW TCP_LISTEN_OVERFLOW`,
+		TCP_OVERWINDOW TCP_INVALID_SEQUENCE TCP_INVALID_END_SEQUENCE TCP_LISTEN_OVERFLOW`,
 	Route: `
 		IP_OUTNOROUTES IP_INNOROUTES IP_RPFILTER IP_INADDRERRORS IP_LOCAL_SOURCE
 		IP_INVALID_SOURCE IP_LOCALNET IP_INVALID_DEST NEIGH_CREATEFAIL NEIGH_FAILED
@@ -51,7 +51,7 @@ var reasons = byName(map[Kind]string{
 		TCP_CSUM IP_CSUM SKB_CSUM IP_INHDR PKT_TOO_SMALL TCP_RFC7323_PAWS TCP_RFC7323_TSECR
 		TCP_MD5NOTFOUND TCP_MD5UNEXPECTED TCP_MD5FAILURE TCP_AUTH_HDR TCP_AONOTFOUND
 		TCP_AOUNEXPECTED TCP_AOKEYNOTFOUND TCP_AOFAILURE TCP_MINTTL IPV6_BAD_EXTHDR
-		TCP_INVALID_SEQUENCE TCP_INVALID_END_SEQUENCE TCP_INVALID_ACK_SEQUENCE IP_TUNNEL_ECN`,
+		TCP_INVALID_ACK_SEQUENCE IP_TUNNEL_ECN`,
 })
 
 // byName returns the kind of each name in the lists.
