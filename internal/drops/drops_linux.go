@@ -42,6 +42,11 @@ type Watch struct {
 	mu      sync.Mutex // guards what follows
 	matcher lost.Matcher
 	failed  error
+
+	taking       sync.Mutex // guards what follows
+	readAt       time.Time
+	missedBefore int64
+	incomplete   bool // records were missed before readAt
 }
 
 // Open attaches the programs. The error is *bpf.NotPermittedError without the privilege, and
@@ -210,17 +215,31 @@ func socketFlow(b []byte) (f lost.Flow) {
 // flushTimeout bounds the wait for the reader. It only waits for records that exist.
 const flushTimeout = time.Second
 
-// Of returns the losses of a flow until now. home is the network namespace of its socket on this
-// host, 0 for this process's own, AnyNamespace for that of a socket on this host.
-func (w *Watch) Of(flow lost.Flow, home uint32) (transfer.Losses, error) {
-	missed, err := w.missed()
-	if err != nil {
-		return transfer.Losses{}, err
+// takeInterval is how long the answer of the kernel's buffer holds for all flows that are taken.
+const takeInterval = 20 * time.Millisecond
+
+// Take returns the losses of a flow since the last call. home is the network namespace of its
+// socket on this host, 0 for this process's own, AnyNamespace for that of a socket on this host.
+func (w *Watch) Take(flow lost.Flow, home uint32) (transfer.Losses, error) {
+	w.taking.Lock()
+	defer w.taking.Unlock()
+	if time.Since(w.readAt) > takeInterval {
+		missed, err := w.missed()
+		if err == nil {
+			err = w.flush()
+		}
+		if err != nil {
+			return transfer.Losses{}, err
+		}
+		w.readAt = time.Now()
+		w.incomplete = missed > w.missedBefore
+		w.missedBefore = missed
 	}
-	found, err := w.read(flow, false)
-	l := w.losses(found, home)
-	l.Incomplete = missed > 0
-	return l, err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.losses(w.matcher.Take(unmapped(flow)), home)
+	l.Incomplete = w.incomplete
+	return l, w.failed
 }
 
 // Begin begins a transfer. end returns the losses of its streams at one end of this host, and
@@ -241,7 +260,7 @@ func (w *Watch) Begin() (end func(e *transfer.End, sends bool) *transfer.Losses)
 			if sends {
 				flow = lost.Flow{Source: flow.Destination, Destination: flow.Source}
 			}
-			found, err := w.read(flow, true)
+			found, err := w.read(flow)
 			if err != nil {
 				return nil
 			}
@@ -264,8 +283,8 @@ func (w *Watch) missed() (int64, error) {
 	return int64(n) + w.matcher.Forgotten, err
 }
 
-// read returns the present counts and ranges of a flow.
-func (w *Watch) read(flow lost.Flow, forget bool) (lost.Counts, error) {
+// read returns the counts of a flow and forgets it.
+func (w *Watch) read(flow lost.Flow) (lost.Counts, error) {
 	if err := w.flush(); err != nil {
 		return lost.Counts{}, err
 	}
@@ -273,9 +292,7 @@ func (w *Watch) read(flow lost.Flow, forget bool) (lost.Counts, error) {
 	defer w.mu.Unlock()
 	flow = unmapped(flow)
 	found := w.matcher.Of(flow)
-	if forget {
-		w.matcher.Forget(flow)
-	}
+	w.matcher.Forget(flow)
 	return found, w.failed
 }
 

@@ -116,7 +116,7 @@ func send(t *testing.T, w *Watch, address string, down bool) transfer.Losses {
 		_ = c.(*net.TCPConn).CloseWrite() // the far end closes when it has everything
 		_, _ = c.Read(make([]byte, 1))
 	}
-	counts, err := w.Of(flow, 0)
+	counts, err := w.Take(flow, 0)
 	if err != nil || counts.Incomplete {
 		t.Fatalf("%+v, %v", counts, err)
 	}
@@ -212,7 +212,7 @@ func TestWatch_ReleasesEverything(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Errorf("closed twice: %v", err)
 		}
-		if _, err := w.Of(lost.Flow{}, 0); err == nil {
+		if _, err := w.Take(lost.Flow{}, 0); err == nil {
 			t.Error("a closed Watch has counts")
 		}
 	}

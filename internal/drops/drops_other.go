@@ -18,8 +18,8 @@ func Open() (*Watch, error) {
 	return nil, fmt.Errorf("places of loss by eBPF: %w", socket.ErrNotSupported)
 }
 
-// Of returns nothing.
-func (*Watch) Of(lost.Flow, uint32) (transfer.Losses, error) { return transfer.Losses{}, nil }
+// Take returns nothing.
+func (*Watch) Take(lost.Flow, uint32) (transfer.Losses, error) { return transfer.Losses{}, nil }
 
 // Begin returns a function that knows nothing.
 func (*Watch) Begin() (end func(*transfer.End, bool) *transfer.Losses) {

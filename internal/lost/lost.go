@@ -9,6 +9,7 @@ package lost
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -214,6 +215,20 @@ func (m *Matcher) Of(f Flow) Counts {
 	}
 	return Counts{Namespace: known.namespace, Segments: known.segments, Bytes: known.bytes,
 		Places: append([]Count(nil), known.places...)}
+}
+
+// Take is like Of, and begins to count anew. Drops without a retransmission stay.
+func (m *Matcher) Take(f Flow) Counts {
+	counts := m.Of(f)
+	if known := m.flows[f]; known != nil {
+		known.segments = 0
+		known.bytes = 0
+		for i := range known.places {
+			known.places[i] = Count{Place: known.places[i].Place}
+		}
+	}
+	counts.Places = slices.DeleteFunc(counts.Places, func(c Count) bool { return c.Dropped == 0 && c.Bytes == 0 })
+	return counts
 }
 
 // Forget removes a flow.

@@ -69,6 +69,13 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 				facts.Unscaled = s.Handshake != nil && s.Handshake.ReceiveScale < 0
 			}
 			d.Fix = advice.Fixes(f.Verdict, facts)
+			if f.Losses != nil {
+				losses := Losses{Receiver: f.Losses}
+				if f.Direction == transfer.Up {
+					losses = Losses{Sender: f.Losses}
+				}
+				d.LostAt = losses.LostAt()
+			}
 			guard.Watched(&d)
 			d.Evidence = text.EvidenceSentences(d.Evidence)
 			d.Fix = text.FixSentences(d.Fix)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
@@ -56,9 +57,39 @@ func (l labels) compare(other labels) int {
 type group struct {
 	sent, received, retransmitted int64
 	limited                       map[limitedBy]float64      // seconds
+	lost                          map[lostAt]int64           // bytes
 	waited                        map[waits.Kind]float64     // seconds
 	roundTrips                    [len(tripBounds) + 1]int64 // by bucket
 	roundTripSum                  float64                    // seconds
+}
+
+// lostAt is a place of loss of one direction.
+type lostAt struct {
+	direction transfer.Direction
+	place     string
+}
+
+// lose counts the retransmitted payload of a flow by this host's places, and what was lost elsewhere: of a receiving flow
+// what they dropped.
+func (g *group) lose(f *Flow) {
+	l := f.Losses
+	if l == nil {
+		return
+	}
+	rest := l.Bytes
+	for _, p := range l.Places {
+		bytes := p.Bytes
+		if f.Direction == transfer.Down {
+			bytes = p.Dropped
+		}
+		rest -= p.Bytes
+		if bytes > 0 {
+			g.lost[lostAt{f.Direction, string(cmp.Or(lost.KindOf(p.Reason), lost.Other))}] += bytes
+		}
+	}
+	if rest > 0 && f.Direction == transfer.Up && !l.Incomplete {
+		g.lost[lostAt{f.Direction, "elsewhere"}] += rest
+	}
 }
 
 type limitedBy struct {
@@ -87,6 +118,7 @@ func (m *Metrics) Add(v *View) {
 			} else {
 				g.received += f.Bytes
 			}
+			g.lose(f)
 			for name, share := range f.Verdict.Shares {
 				g.limited[limitedBy{f.Direction, limiterLabel(f, name)}] += share * v.Span(s).Seconds()
 			}
@@ -138,7 +170,7 @@ func (m *Metrics) group(s *Observed) *group {
 		g = m.groups[key]
 	}
 	if g == nil {
-		g = &group{limited: map[limitedBy]float64{}, waited: map[waits.Kind]float64{}}
+		g = &group{limited: map[limitedBy]float64{}, lost: map[lostAt]int64{}, waited: map[waits.Kind]float64{}}
 		m.groups[key] = g
 	}
 	return g
@@ -206,6 +238,17 @@ func (m *Metrics) writeGroups(p *openmetrics.Page) {
 		p.Family(f.name, "counter", "bytes", f.help)
 		for _, key := range groups {
 			p.Sample(f.name+"_total", float64(f.of(m.groups[key])), key.list()...)
+		}
+	}
+	p.Family("lost_bytes", "counter", "bytes",
+		"Payload that this host dropped, or that was retransmitted for packets lost elsewhere, by place.")
+	for _, key := range groups {
+		g := m.groups[key]
+		for _, at := range slices.SortedFunc(maps.Keys(g.lost), func(a, b lostAt) int {
+			return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.place, b.place))
+		}) {
+			p.Sample("lost_bytes_total", float64(g.lost[at]),
+				key.list("direction", string(at.direction), "place", at.place)...)
 		}
 	}
 	p.Family("rtt_seconds", "histogram", "seconds", "Smoothed round trips of sending connections, one a period.")

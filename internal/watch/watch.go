@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -47,6 +48,8 @@ type Config struct {
 	Count bool
 	// Anonymize replaces the addresses of what is shown by made-up ones.
 	Anonymize bool
+	// Losses, if not nil, returns this host's drops of a flow since the last call; nil: not known.
+	Losses func(local, remote netip.AddrPort, d transfer.Direction) *transfer.Losses
 	// Programs is the maximum number of programs that are sampled because they limit a flow, on
 	// Linux; 0: none. It takes at most 2 % of a core.
 	Programs int
@@ -88,6 +91,8 @@ type Flow struct {
 	MinRTT  time.Duration
 	// RetransmittedBytes is the payload that was retransmitted in the period.
 	RetransmittedBytes int64
+	// Losses are the drops of this host in the period; nil: not known.
+	Losses *transfer.Losses
 	// InFlight is the last number of bytes in flight, Offered the receive window at that time; 0: not known.
 	InFlight, Offered int64
 	// Awaited reports that most of the time nothing had arrived since this end's program sent
@@ -204,6 +209,11 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 				seen.Flows = append(seen.Flows, a.flow(c, transfer.Down))
 			}
 			slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
+			for i := range seen.Flows {
+				if cfg.Losses != nil {
+					seen.Flows[i].Losses = cfg.Losses(c.Local, c.Remote, seen.Flows[i].Direction)
+				}
+			}
 			if a.names != nil {
 				seen.Connection = a.names.connection(c)
 			}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/fullpipe-net/fullpipe/internal/drops"
 	"github.com/fullpipe-net/fullpipe/internal/lost"
@@ -24,37 +25,28 @@ func watchLosses() *losses {
 
 func (l *losses) close() { _ = l.watch.Close() } // nothing depends on it any more
 
-// add adds the places of loss to a document's connections, or a note about the missing privilege.
-func (l *losses) add(doc *record.Watch) {
-	lossy := false
-	for i := range doc.Connections {
-		c := &doc.Connections[i]
-		local, err := netip.ParseAddrPort(c.Local)
-		remote, failed := netip.ParseAddrPort(c.Remote)
-		if err != nil || failed != nil {
-			continue
-		}
-		for j := range c.Directions {
-			d := &c.Directions[j]
-			lossy = lossy || d.RetransmittedBytes > 0
-			flow := lost.Flow{Source: local, Destination: remote}
-			if d.Direction == transfer.Down {
-				flow = lost.Flow{Source: remote, Destination: local}
-			}
-			if l.watch == nil {
-				continue
-			}
-			found, err := l.watch.Of(flow, drops.AnyNamespace)
-			if err != nil {
-				continue
-			}
-			losses := report.Losses{Receiver: &found}
-			if d.Direction == transfer.Up {
-				losses = report.Losses{Sender: &found}
-			}
-			d.LostAt = losses.LostAt()
-		}
+// of returns the drops of a flow since the last call, as watch.Config's Losses.
+func (l *losses) of(local, remote netip.AddrPort, d transfer.Direction) *transfer.Losses {
+	if l.watch == nil {
+		return nil
 	}
+	flow := lost.Flow{Source: local, Destination: remote}
+	if d == transfer.Down {
+		flow = lost.Flow{Source: remote, Destination: local}
+	}
+	found, err := l.watch.Take(flow, drops.AnyNamespace)
+	if err != nil {
+		return nil
+	}
+	return &found
+}
+
+// explain adds a note about the missing privilege to a document with retransmissions.
+func (l *losses) explain(doc *record.Watch) {
+	lossy := slices.ContainsFunc(doc.Connections, func(c record.WatchedConnection) bool {
+		return slices.ContainsFunc(c.Directions,
+			func(d record.WatchedDirection) bool { return d.RetransmittedBytes > 0 })
+	})
 	if note, is := report.NoPlacesOfLoss(l.err); is && lossy {
 		doc.Unread = append(doc.Unread, note)
 	}

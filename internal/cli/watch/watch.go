@@ -206,11 +206,14 @@ func (f *flags) run(cmd *cobra.Command) (err error) {
 		}
 		follow = newPathFollower(cmd, f.baselineFile(cmd), h).follow(follow)
 	}
-	if f.scrapes.Address != "" {
-		return f.export(cmd, cfg, follow)
-	}
 	if f.length > 0 {
 		return watchFor(cmd, "", cfg, f.length, follow, criteria{})
+	}
+	losses := watchLosses()
+	defer losses.close()
+	cfg.Losses = losses.of
+	if f.scrapes.Address != "" {
+		return f.export(cmd, cfg, follow)
 	}
 	if table {
 		return tui.Run(cmd.Context(), cmd.InOrStdin(), console.Raw(cmd.OutOrStdout()),
@@ -297,6 +300,7 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 	var doc *record.Watch
 	losses := watchLosses() // before the time begins: a busy machine takes seconds for it
 	defer losses.close()
+	cfg.Losses = losses.of
 	ctx, cancel := context.WithTimeout(cmd.Context(), length)
 	defer cancel()
 	err := follow(ctx, cfg, func(v *watch.View) error {
@@ -304,7 +308,7 @@ func watchFor(cmd *cobra.Command, target string, cfg watch.Config, length time.D
 		return nil
 	})
 	if doc != nil {
-		losses.add(doc)
+		losses.explain(doc)
 	}
 	interrupted := cmd.Context().Err()
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) && interrupted == nil {
