@@ -34,7 +34,8 @@ var layers = [][]string{
 		"internal/link", "internal/flow", "internal/lost", "internal/changepoint",
 		"internal/predict", "internal/advice", "internal/record",
 		"internal/record/guard",
-		"internal/watch/paths", "internal/watch/legs", "internal/recheck", "internal/fleet/mesh"},
+		"internal/watch/paths", "internal/watch/legs", "internal/recheck", "internal/fleet/mesh",
+		"internal/fleet/incident"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile", "internal/testenv/must",
 		"internal/bpf", "internal/drops", "internal/waits",

@@ -41,9 +41,9 @@ const (
 // Rise is the event of a rising level; change.Dipped is that of a falling one.
 const Rise changepoint.Event = "rise"
 
-// leastRTT is the RTT below which all RTTs are equivalent: a shift of 15 % is then less than 0.5 ms, which is a
+// LeastRTT is the RTT below which all RTTs are equivalent: a shift of 15 % is then less than 0.5 ms, which is a
 // host's own delay.
-const leastRTT = 3300 * time.Microsecond
+const LeastRTT = 3300 * time.Microsecond
 
 // Detector is the state of one far end. Its zero value has no results. The state depends only on the results, so it can
 // be rebuilt from the history.
@@ -99,7 +99,7 @@ func (p *Detector) Add(r Result) (events []record.RecheckEvent) {
 
 // levels adds a result to the numeric metrics.
 func (f *follower) levels(r Result, d Direction) (events []record.RecheckEvent) {
-	rtt := max(d.RTTMin, leastRTT).Seconds()
+	rtt := max(d.RTTMin, LeastRTT).Seconds()
 	if d.RTTMin <= 0 {
 		rtt = 0
 	}
@@ -219,4 +219,28 @@ func (p *Detector) Standings() (all []record.RecheckDirection) {
 		all = append(all, s)
 	}
 	return all
+}
+
+// Level is the past of a numeric metric.
+type Level struct {
+	Usual changepoint.Past // Level 0: too few results
+	// Worse is since when repeated tests show another level that is worse; zero: they do not.
+	Worse time.Time
+}
+
+// Levels returns the past of the goodput and the RTT by direction.
+func (p *Detector) Levels() map[string][2]Level {
+	all := map[string][2]Level{}
+	for _, f := range p.directions {
+		all[f.name] = [2]Level{levelOf(&f.goodput, false), levelOf(&f.rtt, true)}
+	}
+	return all
+}
+
+func levelOf(t *changepoint.Track, moreIsWorse bool) (l Level) {
+	l.Usual, _ = t.Usual()
+	if t.Standing() == changepoint.Dip && (t.Shift.After > t.Shift.Before) == moreIsWorse {
+		l.Worse = t.Since
+	}
+	return l
 }

@@ -39,8 +39,9 @@ func (j Job) Other(agent string) string {
 
 // PairState is what the schedule keeps of a pair.
 type PairState struct {
-	Next time.Time // when its next run is due
-	Near string    // the agent that connected in the last run that worked, "" before
+	Next  time.Time // when its next run is due
+	Near  string    // the agent that connected in the last run that worked, "" before
+	Asked time.Time // when an incident last made it due
 }
 
 // PairStates returns the state of all pairs by key.
@@ -48,13 +49,14 @@ func (f *Fleet) PairStates(ctx context.Context) (map[string]PairState, error) {
 	states := map[string]PairState{}
 	err := f.query(ctx, func(rows *sql.Rows) error {
 		var key string
-		var next int64
+		var next, asked int64
 		var p PairState
-		err := rows.Scan(&key, &next, &p.Near)
+		err := rows.Scan(&key, &next, &p.Near, &asked)
 		p.Next = moment(next)
+		p.Asked = moment(asked)
 		states[key] = p
 		return err
-	}, "SELECT key, next_ns, near FROM pair")
+	}, "SELECT key, next_ns, near, asked_ns FROM pair")
 	return states, err
 }
 
@@ -215,11 +217,16 @@ func finish(ctx context.Context, tx *sql.Tx, some []string, ends map[string]End,
 	}
 	var cells values
 	for key, id := range last {
-		cells.add(key[0], key[1], key[2], id, now.UnixNano(), string(ends[id].State), string(ends[id].Reason))
+		unreachable := 0
+		if ends[id].Reason == mesh.Unreachable {
+			unreachable = 1
+		}
+		cells.add(key[0], key[1], key[2], id, now.UnixNano(), string(ends[id].State), string(ends[id].Reason), unreachable)
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason) VALUES "+
-		cells.text.String()+" ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
-		"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason", cells.args...)
+	_, err = tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason, "+
+		"unreachable) VALUES "+cells.text.String()+" ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, "+
+		"at_ns = excluded.at_ns, state = excluded.state, reason = excluded.reason, "+
+		"unreachable = path_last.unreachable + excluded.unreachable", cells.args...)
 	return err
 }
 

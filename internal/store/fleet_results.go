@@ -10,6 +10,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
 // ErrNotAsked reports a result of a run that was not ordered of this agent. No retry stores it.
@@ -164,18 +165,41 @@ func (f *Fleet) setLast(ctx context.Context, tx *sql.Tx, job Job, r *result) err
 			continue
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO path_last(task, sender, receiver, run, at_ns, state, reason, "+
-			"goodput_bps, rtt_min_s, limiter, measured, measured_ns) VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$4,$5) "+
+			"goodput_bps, rtt_min_s, limiter, measured, measured_ns, window_bytes) "+
+			"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$4,$5,$12) "+
 			"ON CONFLICT(task, sender, receiver) DO UPDATE SET run = excluded.run, at_ns = excluded.at_ns, "+
 			"state = excluded.state, reason = excluded.reason, goodput_bps = excluded.goodput_bps, "+
 			"rtt_min_s = excluded.rtt_min_s, limiter = excluded.limiter, measured = excluded.measured, "+
-			"measured_ns = excluded.measured_ns WHERE path_last.measured_ns <= excluded.measured_ns OR "+
+			"measured_ns = excluded.measured_ns, window_bytes = excluded.window_bytes, unreachable = 0 "+
+			"WHERE path_last.measured_ns <= excluded.measured_ns OR "+
 			"path_last.measured_ns > $11", job.Task, ends[0], ends[1], job.ID, r.started.UnixNano(), string(job.State),
-			string(job.Reason), figure.GoodputBps, figure.RTTMinS, plain(figure.Limiter), r.at.UnixNano())
+			string(job.Reason), figure.GoodputBps, figure.RTTMinS, plain(figure.Limiter), r.at.UnixNano(),
+			windowOf(r.doc, directions[ends]))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// windowOf returns the size of the limiter of a direction that is a window or a buffer, 0 for others.
+func windowOf(doc record.Document, direction string) int64 {
+	m, ok := doc.(*record.Measure)
+	if !ok {
+		return 0
+	}
+	for i := range m.Directions {
+		d := &m.Directions[i]
+		if string(d.Direction) != direction {
+			continue
+		}
+		buffer := map[verdict.Name]*record.Buffer{verdict.ReceiverWindow: d.Windows.ReceiveBuffer,
+			verdict.SendBuffer: d.Windows.SendBuffer}[d.Limiter]
+		if buffer != nil {
+			return int64(buffer.EffectiveBytes)
+		}
+	}
+	return 0
 }
 
 // Cell is one direction of the grid: how the last run ended, and the figures of the last that gave some.
@@ -221,38 +245,16 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 	return cells, err
 }
 
-// GridRevision returns a text that changes when a run ends, a usual goodput is known, or a host joins or leaves. It
-// reads less than Grid.
+// GridRevision returns a text that changes when a run ends, a usual goodput is known, an incident opens or ends, or a
+// host joins or leaves. It reads less than Grid.
 func (f *Fleet) GridRevision(ctx context.Context) (string, error) {
-	var cells, at, measured, usual, agents int64
+	var cells, at, measured, usual, agents, incidents int64
 	err := f.s.db.QueryRowContext(ctx, "SELECT count(*), CAST(coalesce(sum(at_ns / 1000000), 0) AS BIGINT), "+
 		"CAST(coalesce(sum(measured_ns / 1000000), 0) AS BIGINT), count(usual_bps), "+
-		"(SELECT count(*) FROM agent WHERE removed_ns = 0) FROM path_last").Scan(&cells, &at, &measured, &usual, &agents)
-	return fmt.Sprintf("%x-%x-%x-%x-%x", cells, at, measured, usual, agents), err
-}
-
-// Usual is the usual goodput of a direction.
-type Usual struct {
-	Task, Sender, Receiver string
-	GoodputBps             float64
-	WithinBps              float64 // how far a usual result may lie from it
-}
-
-// SetUsual records usual goodputs in the grid.
-func (f *Fleet) SetUsual(ctx context.Context, all []Usual) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return f.together(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		for _, u := range all {
-			_, err := tx.ExecContext(ctx, "UPDATE path_last SET usual_bps = $1, within_bps = $2 WHERE task = $3 AND "+
-				"sender = $4 AND receiver = $5", u.GoodputBps, u.WithinBps, u.Task, u.Sender, u.Receiver)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+		"(SELECT count(*) FROM agent WHERE removed_ns = 0), "+
+		"(SELECT CAST(coalesce(sum(opened_ns / 1000000 + resolved_ns / 1000000), 0) AS BIGINT) FROM incident) "+
+		"FROM path_last").Scan(&cells, &at, &measured, &usual, &agents, &incidents)
+	return fmt.Sprintf("%x-%x-%x-%x-%x-%x", cells, at, measured, usual, agents, incidents), err
 }
 
 // Event is a change that a result showed.
@@ -261,8 +263,6 @@ type Event struct {
 	Metric, Kind                string // as recheck.Event
 	At                          time.Time
 	Old, New                    string
-	Cause                       string // common cause with other events, "" without one
-	Sent                        time.Time
 }
 
 // AddEvents stores events. One that exists changes nothing, so a hub may compute them again after a restart.
@@ -270,8 +270,8 @@ func (f *Fleet) AddEvents(ctx context.Context, events []Event) error {
 	return f.change(ctx, func(tx *sql.Tx) error {
 		for _, e := range events {
 			_, err := tx.ExecContext(ctx, "INSERT INTO event(run, sender, receiver, metric, what, task, at_ns, old_value, "+
-				"new_value, cause) VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10) ON CONFLICT DO NOTHING", e.Run, e.Sender, e.Receiver,
-				e.Metric, e.Kind, e.Task, e.At.UnixNano(), plain(e.Old), plain(e.New), plain(e.Cause))
+				"new_value) VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9) ON CONFLICT DO NOTHING", e.Run, e.Sender, e.Receiver,
+				e.Metric, e.Kind, e.Task, e.At.UnixNano(), plain(e.Old), plain(e.New))
 			if err != nil {
 				return err
 			}
@@ -285,13 +285,12 @@ func (f *Fleet) Events(ctx context.Context, since time.Time, limit int) (events 
 	for _, part := range []string{"at_ns <= $3", "at_ns > $3"} {
 		err = f.query(ctx, func(rows *sql.Rows) error {
 			var e Event
-			var at, sent int64
-			err := rows.Scan(&e.Run, &e.Sender, &e.Receiver, &e.Metric, &e.Kind, &e.Task, &at, &e.Old, &e.New, &e.Cause, &sent)
+			var at int64
+			err := rows.Scan(&e.Run, &e.Sender, &e.Receiver, &e.Metric, &e.Kind, &e.Task, &at, &e.Old, &e.New)
 			e.At = moment(at)
-			e.Sent = moment(sent)
 			events = append(events, e)
 			return err
-		}, "SELECT run, sender, receiver, metric, what, task, at_ns, old_value, new_value, cause, sent_ns FROM event "+
+		}, "SELECT run, sender, receiver, metric, what, task, at_ns, old_value, new_value FROM event "+
 			"WHERE at_ns >= $1 AND "+part+" ORDER BY at_ns DESC, run, sender, receiver, metric LIMIT $2",
 			nanoseconds(since), limit-len(events), futureAfter())
 		if err != nil || len(events) >= limit {
@@ -299,18 +298,4 @@ func (f *Fleet) Events(ctx context.Context, since time.Time, limit int) (events 
 		}
 	}
 	return events, err
-}
-
-// MarkSent records that events were reported, with their common cause.
-func (f *Fleet) MarkSent(ctx context.Context, events []Event, cause string, now time.Time) error {
-	return f.change(ctx, func(tx *sql.Tx) error {
-		for _, e := range events {
-			_, err := tx.ExecContext(ctx, "UPDATE event SET sent_ns = $1, cause = $2 WHERE run = $3 AND sender = $4 AND "+
-				"receiver = $5 AND metric = $6", now.UnixNano(), plain(cause), e.Run, e.Sender, e.Receiver, e.Metric)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

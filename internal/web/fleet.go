@@ -37,6 +37,7 @@ func (s *Server) fleetRoutes() []route {
 		{"GET /fleet/hosts", Viewer, page(s, "fleet-hosts", s.fleetHosts, fleetHostsPage)},
 		{"GET /fleet/runs", Viewer, page(s, "fleet-runs", s.fleetRuns, fleetRunsPage)},
 		{"GET /fleet/events", Viewer, page(s, "fleet-events", s.fleetEvents, fleetEventsPage)},
+		{"GET /fleet/incidents", Viewer, page(s, "fleet-incidents", s.fleetIncidents, fleetIncidentsPage)},
 		{"GET /fleet/mesh", Viewer, page(s, "fleet-mesh", s.fleetMesh, fleetMeshPage)},
 		{"GET /metrics", Viewer, s.fleetMetrics},
 		{"GET /api/v1/fleet/live", Viewer, func(w http.ResponseWriter, r *http.Request) { s.stream(s.grids, w, r) }},
@@ -44,6 +45,9 @@ func (s *Server) fleetRoutes() []route {
 		{"GET /api/v1/fleet/hosts", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetHosts(r) })},
 		{"GET /api/v1/fleet/runs", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetRuns(r) })},
 		{"GET /api/v1/fleet/events", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetEvents(r) })},
+		{"GET /api/v1/fleet/incidents", Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetIncidents(r) })},
+		{"POST /api/v1/fleet/silences", Operator, s.answer(s.addSilence)},
+		{"DELETE /api/v1/fleet/silences/{id}", Operator, s.answer(s.removeSilence)},
 		{"GET " + meshPath, Viewer, s.answer(func(r *http.Request) (any, error) { return s.fleetMesh(r) })},
 		{"POST /api/v1/fleet/test", Operator, s.answer(s.fleetTest)},
 		{"POST " + meshPath, Admin, s.answer(s.setFleetMesh)},
@@ -188,13 +192,11 @@ type FleetEvent struct {
 	At       time.Time `json:"at"`
 	Before   string    `json:"before"`
 	After    string    `json:"after"`
-	Cause    string    `json:"cause,omitempty"` // common to several changes
 }
 
 // NewFleetEvent returns a stored event with the names of its hosts, by ID.
 func NewFleetEvent(e store.Event, names map[string]string) FleetEvent {
-	return FleetEvent{e.Run, nameIn(names, e.Sender), nameIn(names, e.Receiver), e.Metric, e.Kind, e.At, e.Old, e.New,
-		e.Cause}
+	return FleetEvent{e.Run, nameIn(names, e.Sender), nameIn(names, e.Receiver), e.Metric, e.Kind, e.At, e.Old, e.New}
 }
 
 const fleetEventsAtOnce = 200

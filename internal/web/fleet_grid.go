@@ -29,6 +29,8 @@ type FleetGrid struct {
 	Rows     []FleetGridRow `json:"rows"`
 	// Limiters are the limiters in the grid, for the legend.
 	Limiters []string `json:"limiters"`
+	// Summary has the open incidents, in at most five lines.
+	Summary []string `json:"summary"`
 	// FirstDue is when the first test of a fleet without results is due.
 	FirstDue time.Time `json:"first_due,omitzero"`
 }
@@ -102,10 +104,39 @@ func (f *Fleet) Grid(ctx context.Context, version, task string, sitesAbove int) 
 		}
 	}
 	g.fill(names, cells)
+	g.Summary, err = f.summary(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if len(cells) == 0 {
 		g.FirstDue, err = f.firstDue(ctx)
 	}
 	return g, err
+}
+
+// maxSummary is how many lines a summary has.
+const maxSummary = 5
+
+// summary returns the open incidents, one a line, those of most paths first.
+func (f *Fleet) summary(ctx context.Context) (lines []string, err error) {
+	doc, err := f.Incidents(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(doc.Open, func(a, b FleetIncident) int { return cmp.Compare(b.Affected, a.Affected) })
+	lines = []string{}
+	for i := range doc.Open {
+		one := &doc.Open[i]
+		if left := len(doc.Open) - i; i == maxSummary-1 && left > 1 {
+			return append(lines, fmt.Sprintf("and %d more incidents", left)), nil
+		}
+		line := one.Title
+		if one.Silenced {
+			line += " (silenced)"
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
 }
 
 // firstDue returns when the earliest run that waits, or that the schedule has, is due.

@@ -15,8 +15,10 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -75,9 +77,8 @@ func fleetSite(t testing.TB, agents int) *Server {
 			t.Fatal(err)
 		}
 	}
-	if err := f.SetUsual(ctx, []store.Usual{
-		{Task: "t", Sender: "id000", Receiver: "id001", GoodputBps: 9e8, WithinBps: 1.35e8},
-		{Task: "t", Sender: "id001", Receiver: "id000", GoodputBps: 3e8, WithinBps: 1.5e8}}); err != nil {
+	if err := f.SetLevels(ctx, []store.Levels{usually("id000", "id001", 9e8, 1.35e8),
+		usually("id001", "id000", 3e8, 1.5e8)}); err != nil {
 		t.Fatal(err)
 	}
 	s := New(Config{History: f.Store(), Version: "test", Opening: fleetAdmin, Viewer: "viewer-token-45678",
@@ -88,6 +89,12 @@ func fleetSite(t testing.TB, agents int) *Server {
 	return s
 }
 
+// usually returns the usual goodput of a direction.
+func usually(sender, receiver string, bps, within float64) store.Levels {
+	return store.Levels{Task: "t", Sender: sender, Receiver: receiver,
+		Goodput: recheck.Level{Usual: changepoint.Past{Level: bps, Within: within}}}
+}
+
 func TestFleet_Roles(t *testing.T) {
 	s := fleetSite(t, 3)
 	for _, c := range []struct {
@@ -96,6 +103,9 @@ func TestFleet_Roles(t *testing.T) {
 		body         string
 	}{
 		{"GET", "/fleet", Viewer, ""}, {"GET", "/fleet/hosts", Viewer, ""}, {"GET", "/fleet/runs", Viewer, ""},
+		{"GET", "/fleet/incidents", Viewer, ""}, {"GET", "/api/v1/fleet/incidents", Viewer, ""},
+		{"POST", "/api/v1/fleet/silences?kind=host&name=a&for=1h", Operator, ""},
+		{"DELETE", "/api/v1/fleet/silences/x", Operator, ""},
 		{"GET", "/fleet/events", Viewer, ""}, {"GET", "/fleet/mesh", Viewer, ""}, {"GET", "/metrics", Viewer, ""},
 		{"GET", "/api/v1/fleet/grid", Viewer, ""}, {"GET", "/api/v1/fleet/hosts", Viewer, ""},
 		{"GET", "/api/v1/fleet/runs?state=skipped", Viewer, ""}, {"GET", "/api/v1/fleet/events", Viewer, ""},
@@ -179,7 +189,7 @@ func TestFleet_HostileText(t *testing.T) {
 	now := time.Now()
 	if err := errors.Join(f.Saw(ctx, "id000", hello, 0, now), f.SetLabels(ctx, "id000", map[string]string{"a": hostile}),
 		f.AddEvents(ctx, []store.Event{{Run: "r", Task: "t", Sender: "id000", Receiver: hostile, Metric: hostile,
-			Kind: hostile, At: now, Old: hostile, New: hostile, Cause: hostile}}),
+			Kind: hostile, At: now, Old: hostile, New: hostile}}),
 		f.Finish(ctx, map[string]store.End{record.NewID(now, [10]byte{9}): {Detail: hostile}}, now)); err != nil {
 		t.Fatal(err)
 	}
@@ -319,8 +329,7 @@ func TestFleet_Live(t *testing.T) {
 	for what, change := range map[string]func() error{
 		"a host leaves": func() error { return s.cfg.Fleet.Store.RemoveAgent(t.Context(), "id002", time.Now()) },
 		"a usual goodput": func() error {
-			return s.cfg.Fleet.Store.SetUsual(t.Context(), []store.Usual{{Task: "t", Sender: "id000", Receiver: "id002",
-				GoodputBps: 1e9}})
+			return s.cfg.Fleet.Store.SetLevels(t.Context(), []store.Levels{usually("id000", "id002", 1e9, 1e8)})
 		},
 	} {
 		if err := change(); err != nil {

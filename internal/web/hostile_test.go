@@ -43,7 +43,8 @@ func everyPage(v view, attack string) map[string]templ.Component {
 		"test": testPage(v, 22, 4), "tested": testedPage(v, filled[*testedView](attack)),
 		"fleet": fleetPage(v, filled[*FleetGrid](attack)), "hosts": fleetHostsPage(v, filled[*FleetHosts](attack)),
 		"runs": fleetRunsPage(v, filled[*FleetRuns](attack)), "events": fleetEventsPage(v, filled[*FleetEvents](attack)),
-		"mesh": fleetMeshPage(v, filled[*FleetMesh](attack)),
+		"incidents": fleetIncidentsPage(v, filled[*FleetIncidents](attack)),
+		"mesh":      fleetMeshPage(v, filled[*FleetMesh](attack)),
 	}
 }
 

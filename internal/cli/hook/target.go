@@ -28,6 +28,7 @@ type Target struct {
 	Webhook string        // URL
 	Pause   time.Duration // before a webhook is tried again; 0: webhookPause
 	Limit   time.Duration // of the program; 0: programTime
+	Once    bool          // the caller repeats what failed
 }
 
 // Limits of the program and the webhook: neither may delay the tests.
@@ -105,7 +106,7 @@ func (t *Target) post(ctx context.Context, object []byte) error {
 	pause := cmp.Or(t.Pause, webhookPause)
 	for try := 1; ; try++ {
 		again, err := t.postOnce(ctx, object)
-		if err == nil || !again || try == webhookTries {
+		if err == nil || !again || t.Once || try == webhookTries {
 			return err
 		}
 		select {

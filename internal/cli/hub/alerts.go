@@ -3,60 +3,50 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
-	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/web"
 )
 
-// alertTime limits all reports of an alert.
+// alertTime limits a report.
 const alertTime = 2 * time.Minute
 
-// alertDocument is an alert as JSON.
-type alertDocument struct {
-	Schema string           `json:"schema"`
-	At     time.Time        `json:"at"`
-	Text   string           `json:"text"`
-	Cause  string           `json:"cause,omitempty"` // kind of the common cause: host-receives, link, …
-	Name   string           `json:"name,omitempty"`
-	Task   string           `json:"task"`
-	Change string           `json:"change"`
-	Events []web.FleetEvent `json:"events"`
-	Usual  int              `json:"as_usual"` // directions with the same cause that did not change
+// incidentDocument is what receivers get of an incident.
+type incidentDocument struct {
+	Schema   string            `json:"schema"`
+	ID       string            `json:"id"` // of this report: the same when it is repeated
+	At       time.Time         `json:"at"`
+	Change   incident.Change   `json:"change"`
+	Text     string            `json:"text"`
+	Incident web.FleetIncident `json:"incident"`
 }
 
-// report sends an alert to the program and the webhook of the command line, and to the webhooks of the mesh file.
-func (f *serveFlags) report(ctx context.Context, cmd *cobra.Command, a hub.Alert, to []mesh.Alert) {
-	doc := alertDocument{Schema: "fullpipe/alert/v1", At: time.Now().UTC(), Text: a.String(), Cause: string(a.Cause.Kind),
-		Name: a.Cause.Name, Task: a.Task, Change: a.Change, Usual: a.AsUsual}
-	for _, e := range a.Events {
-		doc.Events = append(doc.Events, web.NewFleetEvent(e, a.Names))
+// report sends an incident to one receiver: the program and the webhook of the command line, or a webhook of the mesh
+// file. The error says that it did not take it.
+func (f *serveFlags) report(ctx context.Context, cmd *cobra.Command, n store.Notice, to mesh.Alert) error {
+	doc := incidentDocument{Schema: "fullpipe/incident/v1", ID: n.ID, At: n.At, Change: n.Change,
+		Text: text.IncidentNotice(&n.Notice), Incident: web.NewFleetIncident(n.Incident, n.Names)}
+	target := hook.Target{Webhook: to.Webhook, Once: true}
+	if n.Target == "" {
+		console.Note(cmd, "%s", render.Line(doc.Text))
+		target = f.alerts
+		target.Once = true
 	}
-	console.Note(cmd, "alert: %s", render.Line(doc.Text))
-	text, err := json.Marshal(doc)
+	encoded, err := json.Marshal(doc)
 	if err != nil {
-		console.Note(cmd, "alert: %v", err)
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, alertTime)
 	defer cancel()
-	targets := []hook.Target{f.alerts}
-	for _, one := range to {
-		targets = append(targets, hook.Target{Webhook: one.Webhook})
-	}
-	for _, target := range targets {
-		err := target.Check()
-		if err == nil {
-			err = target.Send(ctx, nil, text)
-		}
-		if err != nil {
-			console.Note(cmd, "alert: %v", err)
-		}
-	}
+	return errors.Join(target.Check(), target.Send(ctx, nil, encoded))
 }

@@ -120,7 +120,7 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	wire := &hub.Wire{}
 	h := hub.New(hub.Config{Fleet: fleet, Orders: wire, URLs: f.nats.urls(urls), OwnBus: f.nats.url == "",
 		Announce: wire.Announce, Event: func(e hub.Event) { printEvent(cmd, events, e) },
-		Alert: func(ctx context.Context, a hub.Alert, to []mesh.Alert) { f.report(ctx, cmd, a, to) }})
+		Send: func(ctx context.Context, n store.Notice, to mesh.Alert) error { return f.report(ctx, cmd, n, to) }})
 	door, agentURLs, end, err := f.nats.start(ctx, dir, wire, h.Admit)
 	if err != nil {
 		return err

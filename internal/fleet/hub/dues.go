@@ -3,9 +3,13 @@ package hub
 import (
 	"container/heap"
 	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -127,7 +131,40 @@ func (h *Hub) takeDue(now time.Time) (jobs []store.Job, nexts map[string]time.Ti
 		default:
 			continue // the time has changed since it was added
 		}
+		waits := p.Every / 4
+		if origin == record.Retest {
+			waits = min(waits, incident.Settle) // nobody waits for it longer
+		}
 		jobs = append(jobs, store.Job{ID: newID(now), Pair: key, Task: p.Task, A: p.A, B: p.B, Origin: origin, Due: now,
-			Late: now.Add(p.Every / 4), State: mesh.Due})
+			Late: now.Add(waits), State: mesh.Due})
 	}
+}
+
+// testAgain tests a pair again soon that has had a connection before: a host that starts again is not unreachable.
+func (h *Hub) testAgain(key string, now time.Time) {
+	h.mu.Lock()
+	p := h.pairs[key]
+	known := p != nil && p.near != ""
+	h.mu.Unlock()
+	if known {
+		h.setTest(key, now.Add(changepoint.Soon))
+	}
+}
+
+// Request makes a job that a user asks for, of the first task of a pair of agents. Any process may do so.
+func Request(ctx context.Context, f *store.Fleet, a, b string, now time.Time, waits time.Duration) (store.Job, error) {
+	text, _, err := f.Mesh(ctx)
+	if err != nil {
+		return store.Job{}, err
+	}
+	task := "throughput"
+	if m, err := mesh.Parse([]byte(text)); err == nil && len(m.Tasks) > 0 {
+		task = slices.Min(slices.Collect(maps.Keys(m.Tasks)))
+	}
+	if b < a {
+		a, b = b, a
+	}
+	job := store.Job{ID: newID(now), Task: task, A: a, B: b, Origin: record.Manual, Due: now, Late: now.Add(waits)}
+	job.Pair = mesh.Pair{Task: task, A: a, B: b}.Key()
+	return job, f.Request(ctx, job)
 }

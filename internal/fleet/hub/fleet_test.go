@@ -122,7 +122,7 @@ func (w *world) test(a *simAgent, o bus.Order) {
 	}
 	failed := far.life != farLife || far.down
 	if !failed {
-		a.outbox[o.Run] = simDocument(w.t, o, from)
+		a.outbox[o.Run] = simDocument(w.t, o, from, 1e8)
 		w.made[o.Run] = true
 	}
 	w.mu.Unlock()
@@ -199,9 +199,8 @@ func (w *world) live(a *simAgent) {
 	}
 }
 
-func simDocument(t *testing.T, o bus.Order, at time.Time) []byte {
+func simDocument(t *testing.T, o bus.Order, at time.Time, bps float64) []byte {
 	t.Helper()
-	bps := 1e8
 	doc := &record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test", StartedAt: at.UTC(),
 		Envelope: &record.Envelope{ID: o.Run, TestID: o.Run, Origin: record.Origin(o.Origin), Outcome: record.Done,
 			PathKey: o.PathKey}}, Peer: o.Far}

@@ -7,7 +7,8 @@
 //  3. Grant writes the order into the database, if this hub still leads (run.go).
 //  4. The far agent gets the run's key, then the near agent the order to test.
 //  5. The result is stored and its job ends in one transaction; then the agent may forget it (results.go).
-//  6. The path's detector compares it with earlier ones. Changes become alerts (alert.go).
+//  6. The path's detector compares it with earlier ones (results.go).
+//  7. The state of all paths and hosts decides about incidents (incidents.go); reports go to receivers (outbox.go).
 //
 // A hub that loses the lead starts nothing more, and takes results all the same.
 package hub
@@ -17,9 +18,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,8 +58,9 @@ type Config struct {
 	Lease time.Duration
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
-	// Alert, if not nil, receives changes, grouped by their cause, and the alerts of the mesh file that match.
-	Alert func(ctx context.Context, a Alert, to []mesh.Alert)
+	// Send, if not nil, reports an incident to a receiver of the mesh file, or with the target "" of the command line. A
+	// notice that failed is repeated later.
+	Send func(ctx context.Context, n store.Notice, to mesh.Alert) error
 }
 
 // Event is an event of a hub.
@@ -123,8 +123,8 @@ type Hub struct {
 	jobs     map[string]store.Job // the jobs that wait in book
 	runs     map[string]*run
 	paths    map[string]*follower // by pair
-	changes  []store.Event        // not reported yet
-	alertAt  time.Time
+	judging  judging
+	outbox   outbox
 	seen     *sighting            // nil: none
 	reported map[string]time.Time // the last event by subject
 }
@@ -145,6 +145,7 @@ type pair struct {
 	next  time.Time // due
 	near  string    // the agent that connected last
 	test  time.Time // when a suspected change is tested again; zero: not
+	asked time.Time // when an incident last made it due
 }
 
 // run is a granted run.
@@ -168,7 +169,7 @@ func New(c Config) *Hub {
 	}
 	h := &Hub{Config: c, wake: make(chan struct{}, 1), members: map[string]*member{}, pairs: map[string]*pair{},
 		jobs: map[string]store.Job{}, runs: map[string]*run{}, paths: map[string]*follower{},
-		reported: map[string]time.Time{}}
+		reported: map[string]time.Time{}, outbox: outbox{targets: map[string]*target{}}}
 	h.holder = h.place() + rand.Text()
 	return h
 }
@@ -227,7 +228,7 @@ func (h *Hub) loop(ctx context.Context) {
 }
 
 // step renews the lead and, while this hub leads, queues due runs, starts those whose hosts and links are free, and
-// sends alerts. It returns the time of the next step.
+// decides about incidents. It returns the time of the next step.
 func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err error) {
 	if !now.Before(h.renewAt) {
 		if err := h.renew(ctx, now); err != nil {
@@ -249,10 +250,16 @@ func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err erro
 		return now, err
 	}
 	h.start(ctx, now)
-	h.flushAlerts(ctx, now)
+	if err := h.judge(ctx, now); err != nil {
+		return now, err
+	}
+	if err := h.send(ctx, now); err != nil {
+		return now, err
+	}
 	if !now.Before(h.trimAt) {
 		h.trimAt = now.Add(trimEvery)
-		if err := h.Fleet.TrimJobs(ctx, now.Add(-keepJobs)); err != nil {
+		before := now.Add(-keepJobs)
+		if err := errors.Join(h.Fleet.TrimJobs(ctx, before), h.Fleet.TrimIncidents(ctx, before)); err != nil {
 			return now, err
 		}
 	}
@@ -286,7 +293,8 @@ func (h *Hub) wakeAt(now time.Time) time.Time {
 	}
 	due, _, ok := h.dues.first()
 	earlier(due, ok)
-	earlier(h.alertAt, !h.alertAt.IsZero())
+	earlier(h.judging.next, !h.judging.next.IsZero())
+	earlier(h.outbox.next, !h.outbox.next.IsZero())
 	earlier(h.book.Wake(now))
 	return next
 }
@@ -329,22 +337,4 @@ func (h *Hub) Refresh() {
 	h.freshAt = time.Time{}
 	h.mu.Unlock()
 	h.poke()
-}
-
-// Request makes a job that a user asks for, of the first task of a pair of agents. Any process may do so.
-func Request(ctx context.Context, f *store.Fleet, a, b string, now time.Time, waits time.Duration) (store.Job, error) {
-	text, _, err := f.Mesh(ctx)
-	if err != nil {
-		return store.Job{}, err
-	}
-	task := "throughput"
-	if m, err := mesh.Parse([]byte(text)); err == nil && len(m.Tasks) > 0 {
-		task = slices.Min(slices.Collect(maps.Keys(m.Tasks)))
-	}
-	if b < a {
-		a, b = b, a
-	}
-	job := store.Job{ID: newID(now), Task: task, A: a, B: b, Origin: record.Manual, Due: now, Late: now.Add(waits)}
-	job.Pair = mesh.Pair{Task: task, A: a, B: b}.Key()
-	return job, f.Request(ctx, job)
 }

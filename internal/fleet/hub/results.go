@@ -3,12 +3,11 @@ package hub
 import (
 	"context"
 	"errors"
-	"math"
-	"sync"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -160,36 +159,6 @@ func (h *Hub) nameOf(agent string) string {
 	return agent
 }
 
-// follower detects changes of one pair. Its directions are named by their sender's ID.
-type follower struct {
-	mu    sync.Mutex // locked also while the database is asked: results of a pair are taken one after the other
-	knows bool       // the stored results
-	path  recheck.Detector
-	last  time.Time                   // of the newest result that it knows
-	usual map[string]changepoint.Past // goodput by sender, as the grid has it
-}
-
-// newUsual returns the usual goodputs whose range differs by 1 % or more from the range in the grid.
-func (f *follower) newUsual(job store.Job) (all []store.Usual) {
-	for _, s := range f.path.Standings() {
-		if s.UsualBps == nil {
-			continue
-		}
-		usual := changepoint.Past{Level: *s.UsualBps, Within: s.WithinBps}
-		known := f.usual[s.Direction]
-		if math.Abs(usual.Level-known.Level)+math.Abs(usual.Within-known.Within) < 0.01*usual.Level {
-			continue
-		}
-		if f.usual == nil {
-			f.usual = map[string]changepoint.Past{}
-		}
-		f.usual[s.Direction] = usual
-		all = append(all, store.Usual{Task: job.Task, Sender: s.Direction, Receiver: job.Other(s.Direction),
-			GoodputBps: usual.Level, WithinBps: usual.Within})
-	}
-	return all
-}
-
 // pastRuns are how many results of a pair a hub that starts reads.
 const pastRuns = 60
 
@@ -213,11 +182,21 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	}
 	f.last = result.At
 	events := f.path.Add(result)
-	if err := h.Fleet.SetUsual(ctx, f.newUsual(job)); err != nil {
+	h.mu.Lock()
+	frozen := h.judging.frozen
+	h.mu.Unlock()
+	if err := h.Fleet.SetLevels(ctx, f.newLevels(job, frozen)); err != nil {
 		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
 	}
 	test, _ := f.path.Wants()
+	if frozen[incident.Path{Task: job.Task, From: job.A, To: job.B}] ||
+		frozen[incident.Path{Task: job.Task, From: job.B, To: job.A}] {
+		test = time.Time{} // its incident is known: the hosts' budgets are for others
+	}
 	h.setTest(job.Pair, test)
+	h.mu.Lock()
+	h.noteChange(time.Now())
+	h.mu.Unlock()
 	var stored []store.Event
 	for _, e := range events {
 		if one, ok := newEvent(job, e); ok {
@@ -230,7 +209,6 @@ func (h *Hub) followPath(ctx context.Context, job store.Job, doc *record.Measure
 	if err := h.Fleet.AddEvents(ctx, stored); err != nil {
 		h.event(Event{Kind: "error", Run: job.ID, Detail: err.Error()})
 	}
-	h.noteChanges(stored, time.Now())
 }
 
 // followerOf returns the follower of a pair.
@@ -277,6 +255,15 @@ func (h *Hub) rebuild(ctx context.Context, f *follower, job store.Job) error {
 	jobs, err := h.Fleet.Jobs(ctx, store.JobFilter{State: mesh.Done, Pair: job.Pair, Limit: pastRuns})
 	if err != nil {
 		return err
+	}
+	stored, err := h.Fleet.Directions(ctx, job.Task, job.A, job.B)
+	if err != nil {
+		return err
+	}
+	f.levels = map[string]store.Levels{}
+	for path, d := range stored {
+		f.levels[path.From] = store.Levels{Task: path.Task, Sender: path.From, Receiver: path.To, Goodput: d.Goodput,
+			RTT: d.RTT}
 	}
 	f.knows = true
 	for i := len(jobs) - 1; i >= 0; i-- {

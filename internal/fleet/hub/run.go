@@ -9,6 +9,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/probe"
+	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
@@ -142,6 +143,9 @@ func (h *Hub) carryOut(ctx context.Context, g *run, task mesh.Task, lead store.L
 			final.Detail = firstDetail + final.Detail
 		}
 		h.finish(context.WithoutCancel(ctx), map[string]store.End{g.job.ID: final}, time.Now())
+		if unreachable && g.job.Origin == record.Scheduled {
+			h.testAgain(g.job.Pair, time.Now())
+		}
 		if final.Spent {
 			return g.job.Charged
 		}

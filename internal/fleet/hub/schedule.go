@@ -27,6 +27,8 @@ func (h *Hub) takeOver(ctx context.Context, lead store.Lead, now time.Time) erro
 	h.book = mesh.NewBook(nil, now)
 	h.pairs = map[string]*pair{}
 	h.jobs = map[string]store.Job{}
+	h.judging = judging{next: now, since: now}
+	h.outbox.next = now
 	for id, r := range h.runs {
 		h.book.Lease(id, r.needs, r.job.Charged, r.job.Until.Add(lostAfter), now)
 	}
@@ -44,8 +46,13 @@ func (h *Hub) refresh(ctx context.Context, now time.Time) error {
 	if err := h.refreshURLs(ctx, now); err != nil {
 		return err
 	}
-	if err := h.refreshMembers(ctx, now); err != nil || !h.leading {
+	if err := h.refreshMembers(ctx, now); err != nil {
 		return err
+	}
+	if !h.leading || h.judging.frozen == nil {
+		if err := h.readFrozen(ctx, now); err != nil || !h.leading {
+			return err
+		}
 	}
 	text, version, err := h.Fleet.Mesh(ctx)
 	if err != nil {
@@ -139,6 +146,7 @@ func (h *Hub) setPresence(m *member, now time.Time) {
 		if away {
 			kind = "away"
 		}
+		h.noteChange(now)
 		h.event(Event{Kind: kind, Agent: m.Name})
 	}
 	if h.book == nil {
@@ -204,7 +212,7 @@ func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, charges []mesh.Charge, quie
 		key := planned.Key()
 		p := h.pairs[key]
 		if p == nil {
-			p = &pair{next: states[key].Next, near: states[key].Near}
+			p = &pair{next: states[key].Next, near: states[key].Near, asked: states[key].Asked}
 		}
 		// or the clock was set back
 		if p.next.IsZero() || p.next.After(now.Add(maxGaps*planned.Every)) {
@@ -216,6 +224,7 @@ func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, charges []mesh.Charge, quie
 	}
 	h.mesh = m
 	h.pairs = pairs
+	h.noteChange(now)
 	h.dues = dueQueue{}
 	for key, p := range pairs {
 		h.dues.add(p.next, key)
@@ -325,6 +334,7 @@ func (h *Hub) finish(ctx context.Context, ends map[string]store.End, now time.Ti
 	for id := range ends {
 		delete(h.jobs, id)
 	}
+	h.noteChange(now)
 	h.mu.Unlock()
 	if err := h.Fleet.Finish(ctx, ends, now); err != nil {
 		h.event(Event{Kind: "error", Detail: err.Error()})

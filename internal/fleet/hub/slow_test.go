@@ -97,22 +97,6 @@ func TestDue_StoreFails(t *testing.T) {
 	}
 }
 
-// TestAlert_StoreFails checks that changes are kept for the next alert when the grid cannot be read.
-func TestAlert_StoreFails(t *testing.T) {
-	t.Parallel()
-	h, _, _ := leadingHub(t)
-	now := time.Now()
-	h.noteChanges([]store.Event{{Run: "r", Task: "t", Sender: "id0", Receiver: "id1"}}, now)
-	h.flushAlerts(ended(), now.Add(2*collectTime))
-	if len(h.changes) != 1 || h.alertAt.IsZero() {
-		t.Errorf("%d changes are kept, for %v", len(h.changes), h.alertAt)
-	}
-	h.flushAlerts(t.Context(), now.Add(4*collectTime))
-	if len(h.changes) != 0 {
-		t.Errorf("%d changes are still kept", len(h.changes))
-	}
-}
-
 // TestTakeOver_OwnRuns checks that a hub that leads again keeps the hosts of the runs that it has ordered before.
 func TestTakeOver_OwnRuns(t *testing.T) {
 	t.Parallel()

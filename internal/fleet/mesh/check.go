@@ -85,18 +85,21 @@ func (t Task) lists() []memberList {
 	return []memberList{{"between", t.Between}, {"from", t.From}, {"to", t.To}}
 }
 
-// Changes are the values of an alert's on: the metrics and the kinds of changes.
-var Changes = []string{recheck.Goodput, recheck.RTT, recheck.Limiter, recheck.MTU, recheck.Handshake, recheck.FarKernel,
-	string(changepoint.Dipped), string(recheck.Rise), string(changepoint.Changed), string(changepoint.Back)}
+// Changes are the values of an alert's on: the symptoms of incidents. Older files have more words: dip is goodput or
+// rtt, the others are of single changes, which are no incidents.
+var Changes = []string{recheck.Goodput, recheck.RTT, recheck.Limiter, "unreachable", "away"}
+
+var olderChanges = []string{recheck.MTU, recheck.Handshake, recheck.FarKernel, string(changepoint.Dipped),
+	string(recheck.Rise), string(changepoint.Changed), string(changepoint.Back)}
 
 // checkOn reports values of an alert's on that no change has.
 func checkOn(n string, on []string, fault func(where, format string, args ...any)) {
 	for _, value := range on {
-		if slices.Contains(Changes, value) {
+		if slices.Contains(Changes, value) || slices.Contains(olderChanges, value) {
 			continue
 		}
 		hint := ": one of " + strings.Join(Changes, ", ")
-		if near := didyoumean.Nearest(value, Changes); near != "" {
+		if near := didyoumean.Nearest(value, slices.Concat(Changes, olderChanges)); near != "" {
 			hint = " (" + near + "?)"
 		}
 		fault("alert."+n+".on", "there is no change %q%s", value, hint)

@@ -7,7 +7,6 @@
 //  2. Mesh.Pairs selects the pairs of agents of each task and the hosts and links that a run of a pair needs.
 //  3. Mesh.Plan stretches the interval of each pair until no host or link is too busy and no byte budget is exceeded.
 //  4. Book starts due runs: at most one run at a time on each host and link, within the byte budgets.
-//  5. Group finds the host, site or link that changes of several paths have in common.
 package mesh
 
 import (
@@ -72,12 +71,12 @@ type Limits struct {
 	MostFull float64 `toml:"most-full"` // greatest share of the time that runs occupy a host or link; 0 is 0.6
 }
 
-// Alert is a webhook that gets changes. It has no program: an admin can change the mesh from the page, and only the
+// Alert is a webhook that gets incidents. It has no program: an admin can change the mesh from the page, and only the
 // command line starts programs on the hub's host.
 type Alert struct {
 	Webhook string   `toml:"webhook"`
 	On      []string `toml:"on"`    // of Changes; none is all
-	Sites   []string `toml:"sites"` // changes that concern one of these sites; none is all
+	Sites   []string `toml:"sites"` // incidents that concern one of these sites; none is all
 }
 
 // Bytes is a size, such as "200MB" in the file.
