@@ -66,7 +66,9 @@ func (h *Hub) judge(ctx context.Context, now time.Time) error {
 	}
 	h.ask(d.Pairs, now)
 	h.judging.last = now.Add((judgeShare - 1) * time.Since(began))
-	h.judging.next = d.Wake
+	if h.judging.next = d.Wake; !d.Wake.IsZero() && d.Wake.Before(now.Add(judgeEvery)) {
+		h.judging.next = now.Add(judgeEvery)
+	}
 	if len(notices) > 0 {
 		h.outbox.next = now
 	}

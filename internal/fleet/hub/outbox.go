@@ -31,6 +31,9 @@ type target struct {
 func (h *Hub) send(ctx context.Context, now time.Time) error {
 	h.mu.Lock()
 	due := !h.outbox.next.IsZero() && !now.Before(h.outbox.next)
+	if h.Send == nil {
+		h.outbox.next = time.Time{}
+	}
 	h.mu.Unlock()
 	if !due || h.Send == nil {
 		return nil
