@@ -17,7 +17,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/fullpipe-net/fullpipe/internal/changepoint"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
+	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
@@ -96,9 +99,14 @@ func fleetOf(t *testing.T, hosts int) (base string, ctx context.Context) {
 		}
 	}
 	work.Wait()
-	must(f.SetUsual(t.Context(), []store.Usual{
-		{Task: "throughput", Sender: "id000", Receiver: "id001", GoodputBps: 9e8, WithinBps: 1e8},
-		{Task: "throughput", Sender: "id001", Receiver: "id000", GoodputBps: 1e8, WithinBps: 1e8}}))
+	usual := func(sender, receiver string, bps float64) store.Levels {
+		return store.Levels{Task: "throughput", Sender: sender, Receiver: receiver,
+			Goodput: recheck.Level{Usual: changepoint.Past{Level: bps, Within: 1e8}}}
+	}
+	must(f.SetLevels(t.Context(), []store.Levels{usual("id000", "id001", 9e8), usual("id001", "id000", 1e8)}))
+	must(f.SaveDecision(t.Context(), lead, incident.Decision{Incidents: fleetIncidents(now)}, nil, now))
+	must(f.AddSilence(t.Context(), incident.Silence{ID: "s", Kind: "host", Name: siteName(3) + "-1",
+		Until: time.Now().Add(time.Hour), By: "operator"}))
 	const token = "a token for tests alone"
 	pages := web.New(web.Config{History: f.Store(), Version: "test", Opening: token, Fleet: &web.Fleet{Store: f},
 		Ours: func(*http.Request) bool { return true }})
@@ -109,6 +117,39 @@ func fleetOf(t *testing.T, hosts int) (base string, ctx context.Context) {
 		chromedp.WaitVisible(chromedp.CSS("nav")))
 	must(err)
 	return site.URL + strings.TrimSuffix(evaluate(t, ctx, `location.pathname`), "fleet"), ctx
+}
+
+// fleetIncidents returns incidents of each kind, more than a summary shows, and one that is resolved.
+func fleetIncidents(now time.Time) []incident.Incident {
+	paths := func(to string, from ...string) (all []incident.Path) {
+		for _, id := range from {
+			all = append(all, incident.Path{Task: "throughput", From: id, To: to, GoodputBps: 41.7e6, UsualBps: 940e6,
+				RTTMinS: 0.0123, UsualRTTS: 0.0119, Limiter: "receiver-window"})
+		}
+		return all
+	}
+	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
+	all := []incident.Incident{
+		{ID: "1", Cause: incident.Cause{Kind: incident.HostReceives, ID: "id001"}, Symptoms: []incident.Symptom{incident.Slow,
+			incident.Limited}, Limiter: "receiver-window", Window: 65536, Confirmed: true, Affected: 5, Of: 5,
+			Paths: paths("id001", "id000", "id002", "id004", "id005", "id006"), SinceAt: at(9 * time.Hour)},
+		{ID: "2", Cause: incident.Cause{Kind: incident.OneHost, ID: "id003"}, Symptoms: []incident.Symptom{incident.Away},
+			Confirmed: true, Affected: 1, Of: 1, Hosts: []string{"id003"}, SinceAt: at(2 * time.Hour), Silenced: true},
+		{ID: "3", Cause: incident.Cause{Kind: incident.SiteSends, ID: siteName(9)}, Symptoms: []incident.Symptom{
+			incident.Delayed}, Affected: 3, Of: 4, Paths: paths("id002", "id009"), SinceAt: at(time.Hour)},
+		{ID: "4", Cause: incident.Cause{Kind: incident.OnePath, ID: "id007 id008"}, Symptoms: []incident.Symptom{
+			incident.Unreachable}, Confirmed: true, Affected: 1, Of: 1, Paths: paths("id008", "id007"), SinceAt: at(time.Hour)},
+		{ID: "5", Cause: incident.Cause{Kind: incident.OneLink, ID: "berlin-wan"}, Symptoms: []incident.Symptom{
+			incident.Slow}, Confirmed: true, Affected: 4, Of: 4, Paths: paths("id010", "id000"), SinceAt: at(time.Hour)},
+		{ID: "6", Cause: incident.Cause{Kind: incident.OnePath, ID: "id010 id011"}, Symptoms: []incident.Symptom{
+			incident.Slow}, Confirmed: true, Affected: 1, Of: 1, Paths: paths("id011", "id010"), SinceAt: at(time.Hour)},
+		{ID: "7", Cause: incident.Cause{Kind: incident.OneSite, ID: "oslo"}, Symptoms: []incident.Symptom{incident.Slow},
+			Confirmed: true, Affected: 3, Of: 3, Paths: paths("id002", "id000"), SinceAt: at(30 * time.Hour),
+			ResolvedAt: time.Now()}}
+	for i := range all {
+		all[i].OpenedAt = all[i].SinceAt.Add(20 * time.Minute)
+	}
+	return all
 }
 
 // deliverRun stores the result of a run. Every third is one host's word, or counted differently by the other.
@@ -151,6 +192,7 @@ func TestFleetPages_CanBeRead(t *testing.T) {
 		{"fleet-hosts-grid", "fleet", `document.querySelectorAll('.matrix tbody tr').length == 12`},
 		{"fleet-hosts", "fleet/hosts", filled},
 		{"fleet-runs", "fleet/runs", filled},
+		{"fleet-incidents", "fleet/incidents", `document.querySelectorAll('details').length == 7`},
 		{"fleet-mesh", "fleet/mesh", `document.querySelector('pre') != null`}})
 	base, ctx = fleetOf(t, 48)
 	canBeRead(t, ctx, base, []pageToRead{

@@ -117,13 +117,12 @@ func (f *Fleet) Grid(ctx context.Context, version, task string, sitesAbove int) 
 // maxSummary is how many lines a summary has.
 const maxSummary = 5
 
-// summary returns the open incidents, one a line, those of most paths first.
+// summary returns the open incidents, one a line.
 func (f *Fleet) summary(ctx context.Context) (lines []string, err error) {
 	doc, err := f.Incidents(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(doc.Open, func(a, b FleetIncident) int { return cmp.Compare(b.Affected, a.Affected) })
 	lines = []string{}
 	for i := range doc.Open {
 		one := &doc.Open[i]

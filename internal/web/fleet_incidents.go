@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -97,11 +98,28 @@ func (f *Fleet) Incidents(ctx context.Context, version string) (*FleetIncidents,
 			doc.Resolved = append(doc.Resolved, NewFleetIncident(i, names))
 		}
 	}
+	slices.SortStableFunc(doc.Open, byWeight)
 	doc.Silences, err = f.Store.Silences(ctx, now)
 	if doc.Silences == nil {
 		doc.Silences = []incident.Silence{}
 	}
 	return doc, err
+}
+
+// byWeight orders incidents: those that are not silenced first, single paths last, the gravest symptom and the most
+// paths first.
+func byWeight(a, b FleetIncident) int {
+	rank := func(i *FleetIncident) (n int) {
+		if i.Silenced {
+			n += 2
+		}
+		if i.Kind == incident.OnePath {
+			n++
+		}
+		return n
+	}
+	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(incident.Gravest(a.Symptoms), incident.Gravest(b.Symptoms)),
+		cmp.Compare(b.Affected, a.Affected))
 }
 
 // maxSilence is the longest time of a silence: one that is forgotten ends.

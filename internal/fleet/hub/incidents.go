@@ -70,7 +70,7 @@ func (h *Hub) judge(ctx context.Context, now time.Time) error {
 		h.judging.next = now.Add(judgeEvery)
 	}
 	if len(notices) > 0 {
-		h.outbox.next = now
+		h.sendAt(now)
 	}
 	return nil
 }

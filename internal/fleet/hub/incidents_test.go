@@ -272,3 +272,34 @@ func TestIncident_AwayHost(t *testing.T) {
 		}
 	})
 }
+
+// TestIncident_IdleHub checks that a hub, with receivers or without, takes a step only when something is due.
+func TestIncident_IdleHub(t *testing.T) {
+	for name, send := range map[string]func(context.Context, store.Notice, mesh.Alert) error{"no receivers": nil,
+		"a receiver": (&receiver{taken: map[string]string{}}).take, "a receiver that is away": (&receiver{away: true}).take} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 2, 1)
+				defer w.fleet.Close()
+				h := New(Config{Fleet: w.fleet, Orders: w, Lease: time.Minute, Send: send})
+				const lasts = time.Hour // the hosts are away: both are an incident
+				steps := 0
+				for end := time.Now().Add(lasts); time.Now().Before(end); steps++ {
+					now := time.Now()
+					next, err := h.step(t.Context(), now)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if steps > int(2*lasts/refreshEvery) {
+						t.Fatalf("%d steps in %s", steps, time.Until(end))
+					}
+					time.Sleep(max(next.Sub(now), 0))
+				}
+				h.work.Wait()
+				if incidents, err := w.fleet.Incidents(t.Context(), time.Time{}); err != nil || len(incidents) == 0 {
+					t.Errorf("%v, %v", incidents, err)
+				}
+			})
+		})
+	}
+}

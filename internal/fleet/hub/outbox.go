@@ -31,11 +31,8 @@ type target struct {
 func (h *Hub) send(ctx context.Context, now time.Time) error {
 	h.mu.Lock()
 	due := !h.outbox.next.IsZero() && !now.Before(h.outbox.next)
-	if h.Send == nil {
-		h.outbox.next = time.Time{}
-	}
 	h.mu.Unlock()
-	if !due || h.Send == nil {
+	if !due {
 		return nil
 	}
 	waiting, err := h.Fleet.Notices(ctx)
@@ -68,9 +65,9 @@ func (h *Hub) send(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// sendAt looks into the outbox at a time. mu is locked.
+// sendAt looks into the outbox at a time, if there are receivers. mu is locked.
 func (h *Hub) sendAt(at time.Time) {
-	if h.outbox.next.IsZero() || at.Before(h.outbox.next) {
+	if h.Send != nil && (h.outbox.next.IsZero() || at.Before(h.outbox.next)) {
 		h.outbox.next = at
 	}
 }

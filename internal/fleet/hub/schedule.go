@@ -28,7 +28,7 @@ func (h *Hub) takeOver(ctx context.Context, lead store.Lead, now time.Time) erro
 	h.pairs = map[string]*pair{}
 	h.jobs = map[string]store.Job{}
 	h.judging = judging{next: now, since: now}
-	h.outbox.next = now
+	h.sendAt(now)
 	for id, r := range h.runs {
 		h.book.Lease(id, r.needs, r.job.Charged, r.job.Until.Add(lostAfter), now)
 	}

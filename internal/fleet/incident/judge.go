@@ -250,7 +250,8 @@ func (j *judging) window(f finding) int64 {
 // same reports whether an incident is stored as it is.
 func same(a, b *Incident) bool { return reflect.DeepEqual(*a, *b) }
 
-func gravest(symptoms []Symptom) int {
+// Gravest returns the place of the gravest of symptoms in Symptoms.
+func Gravest(symptoms []Symptom) int {
 	at := len(Symptoms)
 	for _, s := range symptoms {
 		at = min(at, slices.Index(Symptoms, s))

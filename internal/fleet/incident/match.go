@@ -137,7 +137,7 @@ func (m *matching) settle() {
 			}
 			continue
 		}
-		if known.Reported && gravest(known.Symptoms) < gravest(symptoms) {
+		if known.Reported && Gravest(known.Symptoms) < Gravest(symptoms) {
 			m.changed[known] = true
 		}
 	}

@@ -75,7 +75,7 @@ func pathText(i *incident.Incident, names map[string]string) string {
 func symptomText(i *incident.Incident, s incident.Symptom) string {
 	switch s {
 	case incident.Away:
-		return "away since " + i.SinceAt.UTC().Format("15:04 UTC")
+		return "away"
 	case incident.Unreachable:
 		return "no connection"
 	case incident.Slow:
@@ -99,7 +99,7 @@ func IncidentNotice(n *incident.Notice) string {
 	default:
 		b.WriteString(string(n.Change) + ": ")
 	}
-	b.WriteString(IncidentHeadline(i, n.Names) + "\n")
+	b.WriteString(IncidentHeadline(i, n.Names) + ", since " + i.SinceAt.UTC().Format("2006-01-02 15:04 UTC") + "\n")
 	for k, p := range i.Paths {
 		if k == maxIncidentPaths {
 			fmt.Fprintf(&b, "  and %d more\n", len(i.Paths)-k)
