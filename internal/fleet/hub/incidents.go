@@ -66,8 +66,9 @@ func (h *Hub) judge(ctx context.Context, now time.Time) error {
 	}
 	h.ask(d.Pairs, now)
 	h.judging.last = now.Add((judgeShare - 1) * time.Since(began))
-	if h.judging.next = d.Wake; !d.Wake.IsZero() && d.Wake.Before(now.Add(judgeEvery)) {
-		h.judging.next = now.Add(judgeEvery)
+	h.judging.next = d.Wake
+	if soonest := now.Add(judgeEvery); !d.Wake.IsZero() && d.Wake.Before(soonest) {
+		h.judging.next = soonest
 	}
 	if len(notices) > 0 {
 		h.sendAt(now)
