@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"maps"
 
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -109,11 +110,24 @@ func Check(v Verdict, f Figures) (all []Contradiction) {
 // Contradicted returns the verdict to report if the figures contradict v and no other input resolves the contradiction:
 // the limiter is unknown, and the evidence names the figure that does not fit.
 func Contradicted(v Verdict, why Contradiction) Verdict {
-	out := Verdict{Limiter: Unknown, Confidence: Low, Shares: v.Shares, Candidates: v.Candidates}
+	return Refuted(v, why.evidence(FigureDoesNotFit))
+}
+
+// Refuted returns v with an unknown limiter, because of evidence against it. The limiter's share of the time is unknown
+// too, its own evidence says nothing, and it remains a candidate.
+func Refuted(v Verdict, why Evidence) Verdict {
+	out := Verdict{Limiter: Unknown, Confidence: Low, Shares: maps.Clone(v.Shares), Candidates: v.Candidates}
 	if v.Limiter != Unknown && v.Limiter != Mixed {
 		out.Candidates = append([]Name{v.Limiter}, without(v.Candidates, v.Limiter)...)
+		out.Shares[Unknown] += out.Shares[v.Limiter]
+		delete(out.Shares, v.Limiter)
 	}
-	out.Evidence = append([]Evidence{why.evidence(FigureDoesNotFit)}, v.Evidence...)
+	out.Evidence = []Evidence{why}
+	for _, e := range v.Evidence {
+		if e.Limiter != v.Limiter || v.Limiter == Unknown {
+			out.Evidence = append(out.Evidence, e)
+		}
+	}
 	return out
 }
 

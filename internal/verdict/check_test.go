@@ -55,14 +55,17 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestContradicted checks that a contradicted verdict is unknown with low confidence and keeps its candidates.
+// TestContradicted checks that a contradicted verdict is unknown with low confidence, also by its shares, and keeps its
+// candidates.
 func TestContradicted(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		v := Verdict{Limiter: Names()[r.IntN(len(Names()))], Confidence: High, Shares: Shares{Unknown: 1}}
+		v := Verdict{Limiter: Names()[r.IntN(len(Names()))], Confidence: High}
+		v.Shares = Shares{v.Limiter: 0.9, NagleDelayedAck: 0.1}
 		v.Candidates = []Name{Names()[r.IntN(len(Names()))]}
 		d := Contradicted(v, Contradiction{Figure: WindowFigure, Said: r.Float64(), Allowed: r.Float64()})
-		if d.Limiter != Unknown || d.Confidence != Low || len(d.Evidence) == 0 || len(d.Candidates) == 0 {
+		if d.Limiter != Unknown || d.Confidence != Low || len(d.Evidence) == 0 || len(d.Candidates) == 0 ||
+			v.Limiter != Mixed && v.Limiter != NagleDelayedAck && d.Shares[Unknown] < 0.89 {
 			t.Fatalf("%+v of %+v", d, v)
 		}
 	}

@@ -52,9 +52,6 @@ var (
 	// faster than the path is seen in one slice of ProbeEvery.
 	ProbeSegments = &Number{"ProbeSegments", 8, "segments", "tcp_bbr.c: a cycle of eight phases"}
 	ProbeEvery    = &Number{"ProbeEvery", 30, "slices", "capture bank, BBR"}
-	// RepairedLosses is the number of losses from which blocks that each wait for a message are limited by them.
-	RepairedLosses = &Number{"RepairedLosses", 5, "losses",
-		"simulated: one to four losses among 90 blocks of 3, 8 and 40 segments"}
 	// ShortTail is the time at the end of a short transfer that passes until the last acknowledgement arrives.
 	ShortTail = &Number{"ShortTail", 1.2, "round trips", "the last acknowledgement"}
 	// UnreliableSlice is the share of a slice's data that were not captured from which it

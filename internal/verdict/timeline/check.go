@@ -129,18 +129,6 @@ func (t *timeline) fullWindow(f *verdict.Figures) {
 	}
 }
 
-// unknown takes a verdict back, with the reason before all other evidence.
-func (t *timeline) unknown(g *Diagnosis, why verdict.Evidence) {
-	g.Evidence = append([]verdict.Evidence{why}, g.Evidence...)
-	if g.Limiter != verdict.Mixed && g.Limiter != verdict.Unknown {
-		g.Candidates = []verdict.Name{g.Limiter}
-	}
-	g.Limiter = verdict.Unknown
-	g.Subtype = ""
-	g.Confidence = verdict.Low
-	g.Prediction = nil
-}
-
 // lossAllows is the rate that so few losses leave a congestion window, bytes/s: Mathis et al.
 // 1997 for Reno, and CUBIC is not slower. 0 where repairs themselves took the time.
 func (t *timeline) lossAllows() float64 {

@@ -184,11 +184,10 @@ func (t *timeline) lossOf(s *flow.Slice) verdict.Name {
 	return verdict.Congestion
 }
 
-// repaired reports whether a slice is after the repair of a rare loss in an exchange of blocks and messages: the repair
-// took time, but no congestion window limits the blocks after it.
+// repaired reports whether a slice is after a repair in an exchange of blocks and messages. The round trips of the
+// exchange are most of the time, losses or not, so no congestion window limits the blocks after a repair.
 func (t *timeline) repaired(s *flow.Slice) bool {
-	return float64(t.d.LossEvents) < threshold.RepairedLosses.Value && s.Losses == 0 && s.Retransmitted == 0 &&
-		exchanging.IsTrue(t)
+	return s.Losses == 0 && s.Retransmitted == 0 && exchanging.IsTrue(t)
 }
 
 // recoveryOf is what limited during a repair: the link, where it was kept full all the same.

@@ -8,9 +8,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/flow"
 )
 
-// transfer is a simulated transfer without losses. Its sender doubles its congestion window each round trip. A line
-// with an unlimited queue delivers the data.
+// transfer is a simulated transfer. Its sender doubles its congestion window each round trip until a loss. A line
+// delivers the data.
 type transfer struct {
+	drops
 	bytes int
 	bps   float64 // of the line, headers included
 	rtt   int64   // of the empty path
@@ -68,7 +69,9 @@ func (e *simEvents) Pop() any {
 // sim is a transfer while it runs. Positions are payload bytes from the first one.
 type sim struct {
 	transfer
-	tape   *tape
+	tape *tape
+	reno
+	received
 	events simEvents
 	now    int64
 	order  int
@@ -80,7 +83,8 @@ type sim struct {
 	echo                             uint32
 	arrived, unread, unacked, right  int // the receiver's
 	recent                           uint32
-	timer                            int
+	lastPos                          int // of the last segment that arrived
+	delayedAckTimer                  int
 	done                             int64 // when the last byte arrived
 }
 
@@ -101,7 +105,7 @@ func (x transfer) run(t *testing.T) *sim {
 		if one.Options&flow.HasScale != 0 {
 			one.Scale = uint8(x.scale)
 		}
-		if x.scale == 0 && one.Flags&(flow.SYN|flow.ACK) == flow.SYN|flow.ACK {
+		if one.Flags&(flow.SYN|flow.ACK) == flow.SYN|flow.ACK {
 			one.Window = uint16(min(x.window, int(one.Window)))
 		}
 	}
@@ -114,6 +118,8 @@ func (x transfer) run(t *testing.T) *sim {
 		}
 	}
 	s.cwnd = 10 * s.mss()
+	s.reno.ssthresh = s.drops.ssthresh * s.mss()
+	s.filled = s.bucket
 	s.at(2*x.rtt, s.begin)
 	const maxEvents = 1_000_000
 	for n := 0; n < maxEvents && s.acked < s.bytes && len(s.events) > 0; n++ {
@@ -175,7 +181,7 @@ func (s *sim) reads() {
 
 // limit returns the position up to which the sender may send.
 func (s *sim) limit() int {
-	limit := min(s.written, s.edge, s.acked+s.cwnd)
+	limit := min(s.written, s.edge, s.sent+s.cwnd-s.pipe())
 	if s.sendBuffer > 0 {
 		limit = min(limit, s.acked+s.sendBuffer)
 	}
@@ -183,6 +189,7 @@ func (s *sim) limit() int {
 }
 
 func (s *sim) send() {
+	s.resend(s)
 	if s.block > 0 && s.acked == s.sent {
 		s.written = min(s.written+s.block, s.bytes)
 	}
@@ -209,29 +216,48 @@ func (s *sim) transmit(length int) {
 	if s.sent == s.written && s.written < s.bytes {
 		s.ranOut++
 	}
-	size := float64(length + 40 + 1460 - s.mss())
 	if s.pacing > 0 {
-		s.paced = max(s.paced, s.now) + int64(size*8e9/s.pacing)
+		s.paced = max(s.paced, s.now) + int64(s.size(length)*8e9/s.pacing)
 		s.inPair = !s.inPair
 		s.at(s.paced, s.send)
 	}
+	if len(s.flights) == 0 {
+		s.arm(s)
+	}
+	s.flights = append(s.flights, flight{pos: pos, length: length})
+	s.put(pos, length)
+}
+
+// size returns the length of a packet.
+func (s *sim) size(length int) float64 { return float64(length + 40 + 1460 - s.mss()) }
+
+// put sends a segment.
+func (s *sim) put(pos, length int) {
 	s.left = max(s.left, s.now) + 2000
-	s.lineFree = max(s.lineFree, s.left) + int64(size*8e9/s.bps)
-	s.arrives = max(s.arrives, s.lineFree+s.extra())
-	seen := s.arrives
-	if s.tapBeforeLine {
-		seen = s.left
+	seen := s.left
+	dropped := s.drop(s.left, s.size(length))
+	if !dropped {
+		s.lineFree = max(s.lineFree, s.left) + int64(s.size(length)*8e9/s.bps)
+		s.queueEnds = append(s.queueEnds, s.lineFree)
+		s.arrives = max(s.arrives, s.lineFree+s.extra())
+		if !s.tapBeforeLine {
+			seen = s.arrives
+		}
 	}
-	var flags flow.Flags
-	if s.sent == s.written {
-		flags = flow.PSH
-	}
-	s.tape.data(seen+s.loop/2, pos, length, flags)
 	value := 1 + uint32(s.now/ms)
-	if s.timestamps {
-		s.stamp(len(s.tape.all)-1, value, s.echo)
+	if !dropped || s.tapBeforeLine {
+		var flags flow.Flags
+		if pos+length == s.written {
+			flags = flow.PSH
+		}
+		s.tape.data(seen+s.loop/2, pos, length, flags)
+		if s.timestamps {
+			s.stamp(len(s.tape.all)-1, value, s.echo)
+		}
 	}
-	s.at(s.arrives+s.rtt/2, func() { s.arrive(length, value) })
+	if !dropped {
+		s.at(s.arrives+s.rtt/2, func() { s.arrive(pos, length, value) })
+	}
 }
 
 func (s *sim) extra() int64 {
@@ -241,27 +267,33 @@ func (s *sim) extra() int64 {
 	return s.delay()
 }
 
-func (s *sim) arrive(length int, value uint32) {
-	s.arrived += length
-	if s.arrived == s.bytes {
+func (s *sim) arrive(pos, length int, value uint32) {
+	upTo := s.add(s.arrived, pos, length)
+	came := upTo - s.arrived
+	s.arrived = upTo
+	if s.arrived == s.bytes && came > 0 {
 		s.done = s.now
 	}
 	if s.read > 0 {
-		s.unread += length
+		s.unread += came
 	}
-	if s.unacked == 0 {
+	if s.unacked == 0 || came == 0 {
 		s.recent = value
 	}
+	if came == 0 && s.noDupACKs {
+		return
+	}
+	s.lastPos = pos
 	s.unacked++
-	if s.unacked >= s.ackEvery {
+	if s.unacked >= s.ackEvery || came == 0 || came > length || len(s.blocks) > 0 {
 		s.acknowledge()
 		return
 	}
 	if s.unacked == 1 {
-		s.timer++
-		mine := s.timer
+		s.delayedAckTimer++
+		mine := s.delayedAckTimer
 		s.at(s.now+s.delayedAck, func() {
-			if mine == s.timer && s.unacked > 0 {
+			if mine == s.delayedAckTimer && s.unacked > 0 {
 				s.acknowledge()
 			}
 		})
@@ -270,7 +302,7 @@ func (s *sim) arrive(length int, value uint32) {
 
 func (s *sim) acknowledge() {
 	s.unacked = 0
-	s.timer++
+	s.delayedAckTimer++
 	window := max(s.window-s.unread, s.right-s.arrived)
 	if s.unread > 0 && window < 2*s.mss() && window < s.window/2 {
 		window = max(s.right-s.arrived, 0)
@@ -280,12 +312,25 @@ func (s *sim) acknowledge() {
 	s.right = pos + window<<s.scale
 	value := 7000 + uint32(s.now/ms)
 	s.tape.ack(s.now+s.rtt/2-s.loop/2, pos, 0)
-	s.tape.all[len(s.tape.all)-1].Window = uint16(min(window, math.MaxUint16))
+	one := &s.tape.all[len(s.tape.all)-1]
+	one.Window = uint16(min(window, math.MaxUint16))
+	var told [][2]int
+	if !s.noSACK {
+		told = s.sack(one, s.lastPos)
+	}
 	if s.timestamps {
 		s.stamp(len(s.tape.all)-1, value, s.recent)
 	}
 	s.at(s.now+s.rtt/2, func() {
-		s.cwnd += max(pos-s.acked, 0)
+		begins := s.acknowledged(s, pos, told)
+		if begins {
+			s.reduce(s)
+		} else if pos > s.acked && pos >= s.recover {
+			s.grow(s, pos-s.acked)
+		}
+		if pos > s.acked {
+			s.arm(s)
+		}
 		s.acked = max(s.acked, pos)
 		s.edge = max(s.edge, pos+window<<s.scale)
 		s.echo = value

@@ -96,7 +96,8 @@ func Judge(c *flow.Connection, d *flow.Direction, others ...Parallel) Diagnosis 
 	t := newTimeline(c, d, others, 0)
 	g := t.judge()
 	if t.gone(&g) {
-		t.unknown(&g, t.silent())
+		g.Verdict = verdict.Refuted(g.Verdict, t.silent())
+		g.Prediction = nil
 		return g
 	}
 	wrong := verdict.Check(g.Verdict, t.figures())
@@ -192,7 +193,8 @@ func (t *timeline) judge() Diagnosis {
 }
 
 // hostOf joins a sender that writes too little and one that limits itself, where neither alone is the larger part: a
-// capture cannot show where in the host the data waits.
+// capture cannot show where in the host the data waits. Unless most of the time is the sender's anyway, it takes over
+// the application's share, so that the headline has most of the time.
 func hostOf(v verdict.Verdict) verdict.Verdict {
 	if v.Limiter != verdict.Mixed {
 		return v
@@ -200,11 +202,14 @@ func hostOf(v verdict.Verdict) verdict.Verdict {
 	together := maps.Clone(v.Shares)
 	together[verdict.Sender] += together[verdict.Application]
 	delete(together, verdict.Application)
-	if verdict.Headline(together).Limiter == verdict.Sender {
-		v.Limiter = verdict.Sender
-		v.Candidates = nil
+	host := verdict.Headline(together)
+	if host.Limiter != verdict.Sender {
+		return v
 	}
-	return v
+	if v.Shares[verdict.Sender] >= threshold.HeadlineShare.Value {
+		host.Shares = v.Shares
+	}
+	return host
 }
 
 // newTimeline takes base for the empty path's round trip, seconds, or finds it where that is 0.
