@@ -86,11 +86,12 @@ func (p Program) Window(bps float64, rtt time.Duration) int {
 // FixesBuffers reports whether the program sets buffers of its own size on its TCP sockets.
 func (p Program) FixesBuffers() bool { return p.ReceiveBuffer > 0 || p.SendBuffer > 0 }
 
-// ProgramOfWindow returns the program whose fixed receive buffer is exactly the window in bytes that a host
-// offered unscaled, on any port. Sizes with other causes too (65,535 bytes: no scaling) name no program.
+// ProgramOfWindow returns the program whose fixed receive buffer fits the window in bytes that a host offered with a
+// scale of 0, on any port: a system may offer only the whole segments of the buffer. Sizes with other causes too (65,535
+// bytes: no scaling) name no program.
 func ProgramOfWindow(bytes int) (Program, bool) {
 	for _, p := range loadPrograms() {
-		if len(p.Plateau) > 0 && p.ReceiveBuffer == bytes && bytes < 65535 {
+		if len(p.Plateau) == 2 && bytes >= p.Plateau[0] && bytes <= p.ReceiveBuffer && bytes < 65535 {
 			return p, true
 		}
 	}

@@ -39,8 +39,8 @@ func TestProgramAt(t *testing.T) {
 }
 
 func TestProgramOfWindow(t *testing.T) {
-	for bytes, want := range map[int]string{64512: "cygwin", 65535: "", 65536: "", 64240: "",
-		64511: "", 4194304: "", 212992: "", 0: ""} {
+	for bytes, want := range map[int]string{64512: "cygwin", 65535: "", 65536: "", 64240: "cygwin", 63712: "",
+		64511: "cygwin", 4194304: "", 212992: "", 0: ""} {
 		if p, found := ProgramOfWindow(bytes); p.Name != want || found != (want != "") {
 			t.Errorf("%d bytes: %q, want %q", bytes, p.Name, want)
 		}

@@ -46,8 +46,8 @@ func programWindow(c *flow.Connection, d *flow.Direction, g *timeline.Diagnosis)
 	if g.Limiter == verdict.Sender {
 		end = d.From
 	}
-	// Of the systems that scale windows, Windows alone asks for no timestamps.
-	if o := c.OfferOf(end); p == nil && o.Seen && !o.OptionsCut && !o.Timestamps && o.Scale > 0 {
+	// Of the systems that offer a scale, Windows alone asks for no timestamps.
+	if o := c.OfferOf(end); p == nil && o.Seen && !o.OptionsCut && !o.Timestamps && o.Scale >= 0 {
 		p = record.NewWindowsProgramWindow(g.Verdict)
 	}
 	return p

@@ -223,7 +223,8 @@ func TestJudge_MutatedTransfers(t *testing.T) {
 		}
 		rows[kind].add(&g, x.right)
 		total.add(&g, x.right)
-		if share := g.Shares[g.Limiter]; len(g.Shares) > 0 && g.Limiter != verdict.Mixed && share < threshold.NagleShare.Value {
+		share := g.Shares[g.Limiter]
+		if len(g.Shares) > 0 && g.Limiter != verdict.Mixed && share < threshold.NagleShare.Value {
 			t.Errorf("%d: %s with %.2f of the time: %v", i, g.Limiter, share, g.Shares)
 		}
 		open := g.Limiter == verdict.Unknown || g.Limiter == verdict.Mixed

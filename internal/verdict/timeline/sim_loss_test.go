@@ -181,20 +181,20 @@ func (r *received) add(upTo, pos, length int) int {
 }
 
 // sack writes the blocks that contain the last segment and two others into an acknowledgement.
-func (r *received) sack(one *flow.Segment, last int) (told [][2]int) {
+func (r *received) sack(one *flow.Segment, last int) (reported [][2]int) {
 	for _, b := range r.blocks {
 		if last >= b[0] && last < b[1] {
-			told = append(told, b)
+			reported = append(reported, b)
 		}
 	}
-	for i := len(r.blocks) - 1; i >= 0 && len(told) < 3; i-- {
-		if !slices.Contains(told, r.blocks[i]) {
-			told = append(told, r.blocks[i])
+	for i := len(r.blocks) - 1; i >= 0 && len(reported) < 3; i-- {
+		if !slices.Contains(reported, r.blocks[i]) {
+			reported = append(reported, r.blocks[i])
 		}
 	}
-	for i, b := range told {
+	for i, b := range reported {
 		one.SACK[i] = [2]uint32{1000 + uint32(b[0]), 1000 + uint32(b[1])}
 	}
-	one.SACKs = uint8(len(told))
-	return told
+	one.SACKs = uint8(len(reported))
+	return reported
 }

@@ -314,15 +314,15 @@ func (s *sim) acknowledge() {
 	s.tape.ack(s.now+s.rtt/2-s.loop/2, pos, 0)
 	one := &s.tape.all[len(s.tape.all)-1]
 	one.Window = uint16(min(window, math.MaxUint16))
-	var told [][2]int
+	var reported [][2]int
 	if !s.noSACK {
-		told = s.sack(one, s.lastPos)
+		reported = s.sack(one, s.lastPos)
 	}
 	if s.timestamps {
 		s.stamp(len(s.tape.all)-1, value, s.recent)
 	}
 	s.at(s.now+s.rtt/2, func() {
-		begins := s.acknowledged(s, pos, told)
+		begins := s.acknowledged(s, pos, reported)
 		if begins {
 			s.reduce(s)
 		} else if pos > s.acked && pos >= s.recover {
