@@ -87,8 +87,8 @@ func (p Program) Window(bps float64, rtt time.Duration) int {
 func (p Program) FixesBuffers() bool { return p.ReceiveBuffer > 0 || p.SendBuffer > 0 }
 
 // ProgramOfWindow returns the program whose fixed receive buffer fits the window in bytes that a host offered with a
-// scale of 0, on any port: a system may offer only the whole segments of the buffer. Sizes with other causes too (65,535
-// bytes: no scaling) name no program.
+// scale of 0, on any port: a system may offer only the whole segments of the buffer. Sizes with other causes too name
+// no program (65,535 bytes: no scaling).
 func ProgramOfWindow(bytes int) (Program, bool) {
 	for _, p := range loadPrograms() {
 		if len(p.Plateau) == 2 && bytes >= p.Plateau[0] && bytes <= p.ReceiveBuffer && bytes < 65535 {
