@@ -33,6 +33,7 @@ const (
 	ForgetMetrics  Action = "forget-metrics"   // net.ipv4.tcp_no_metrics_save, ip tcp_metrics flush
 	RaiseCeilings  Action = "raise-ceilings"   // tcp_rmem, tcp_wmem, rmem_max, wmem_max
 	UpdateSystem   Action = "update-system"    // its TCP does not do what a standard asks for
+	AutotuningOn   Action = "autotuning-on"    // net.ipv4.tcp_moderate_rcvbuf = 1
 	UnfixBuffer    Action = "unfix-buffer"     // find what fixes it, a program, a default or a policy, and remove that
 	WindowScaling  Action = "window-scaling"   // on at both ends, and let through
 	ScaleAsOffered Action = "scale-as-offered" // SYN cookies or a middlebox lost or changed the scale
@@ -131,6 +132,8 @@ var table = map[key][]Step{
 	{verdict.ReceiverWindow, verdict.ScaleZero}: {unfix, windows, streams},
 	{verdict.ReceiverWindow, verdict.ScaleMismatch}: {{ScaleAsOffered, Host, Receiver,
 		"RFC 7323 section 2.2; RFC 4987 section 3.6; Linux ip-sysctl tcp_syncookies"}, streams},
+	{verdict.ReceiverWindow, verdict.AutotuneOff}: {{AutotuningOn, Host, Receiver,
+		"tcp(7) tcp_moderate_rcvbuf"}, windows, streams},
 	{verdict.ReceiverWindow, verdict.Fixed}:           {windows, ceilings, streams},
 	{verdict.ReceiverWindow, verdict.AutotuneCeiling}: {ceilings, windows, streams},
 	{verdict.ReceiverWindow, verdict.AutotuneGrowing}: {windows, {KeepConnection, Program, Both,

@@ -56,6 +56,8 @@ func (f *Facts) settings(s Step, at place, v verdict.Verdict) []plan.Setting {
 		return one("net.ipv4.tcp_mtu_probing", sysctl, "1")
 	case QuickAck:
 		return one("quickack", "of the route to the other end: ip route change", "1")
+	case AutotuningOn:
+		return one("net.ipv4.tcp_moderate_rcvbuf", sysctl, "1")
 	case NoIdleRestart:
 		return one("net.ipv4.tcp_slow_start_after_idle", sysctl, "0")
 	case ForgetMetrics:

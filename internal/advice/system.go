@@ -73,6 +73,7 @@ var elsewhere = map[Action][]System{
 	SmallerSegment: {Windows, Windows10, Windows2000, MacOS, FreeBSD},
 	ProbeMTU:       {Windows2000, MacOS, FreeBSD},
 	InitialWindow:  {Windows, Windows10, FreeBSD},
+	AutotuningOn:   {},
 	NoIdleRestart:  {},
 	ForgetMetrics:  {FreeBSD},
 	RaiseCeilings:  {Windows, Windows10, MacOS, FreeBSD},

@@ -116,7 +116,7 @@ func (e *settingsEnd) windows() []settingsPart {
 		add(record.ByProgram, "TCP_WINDOW_CLAMP", c.Clamp)
 	}
 	if e.target != nil {
-		for _, s := range e.target.plan(e.windowPath(), e.role, e.limits()) {
+		for _, s := range e.target.plan(e.windowPath(), e.role, e.limits(), e.present()) {
 			setting := record.TuneSetting{Host: e.host, Target: e.target.Name, Setting: s}
 			if slices.Contains(scalingSettings, s.Name) { // a program's buffer needs it too
 				part.always = append(part.always, setting)
@@ -145,6 +145,15 @@ func (e *settingsEnd) limits() bool {
 		return slices.Contains(names, verdict.SendBuffer)
 	}
 	return slices.Contains(names, verdict.ReceiverWindow)
+}
+
+// present returns the values of this end's settings: those that were read, else what its window shows of them.
+func (e *settingsEnd) present() map[string]string {
+	if e.target.Values == nil && e.role == plan.Receiver && e.linux() &&
+		e.Before.Verdict.Subtype == verdict.AutotuneOff {
+		return map[string]string{"net.ipv4.tcp_moderate_rcvbuf": "0"}
+	}
+	return e.target.Values
 }
 
 // scalingSettings switch window scaling on, which every window above 64 KiB needs, however it is set.
@@ -197,8 +206,8 @@ func (e *settingsEnd) streamsInstead() int {
 // plan returns the end's settings for a path. It returns nil if that cannot be planned. A setting
 // that is in force changes nothing: where present values are not known, those are the system's
 // defaults, except at an end that limits.
-func (s *System) plan(path plan.Path, role plan.Role, limits bool) []plan.Setting {
-	p, err := plan.New(path, s.Target, plan.Options{Role: role, Values: s.Values})
+func (s *System) plan(path plan.Path, role plan.Role, limits bool, present map[string]string) []plan.Setting {
+	p, err := plan.New(path, s.Target, plan.Options{Role: role, Values: present})
 	if err != nil {
 		return nil
 	}

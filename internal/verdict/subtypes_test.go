@@ -11,10 +11,10 @@ func TestEverySubtypeHasItsLimiter(t *testing.T) {
 	for _, name := range Names() {
 		all = append(all, Subtypes(name)...)
 	}
-	for _, subtype := range []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch,
-		NoUpdates, Policer, Reordering, LostSYNs, PerFlow, Shared, Oversized, AckTimer, IdleRestart, RequestResponse,
-		ProgramWindow,
-		Marked, LowSsthresh, Damaged, ReceiverDrops} {
+	for _, subtype := range []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing,
+		AutotuneOff, Fixed, ScaleMismatch, NoUpdates, Policer, Reordering, LostSYNs, PerFlow,
+		Shared, Oversized, AckTimer, IdleRestart, RequestResponse, ProgramWindow, Marked,
+		LowSsthresh, Damaged, ReceiverDrops} {
 		at := slices.Index(all, subtype)
 		if at < 0 {
 			t.Fatalf("%s is no limiter's", subtype)

@@ -44,6 +44,7 @@ const (
 	ScaleZero       = "factor-0"
 	AutotuneCeiling = "stuck"            // receiver-window: constant though scaled
 	AutotuneGrowing = "autotune-growing" // receiver-window: still growing at the end
+	AutotuneOff     = "autotune-off"     // receiver-window: its system does not size it
 	Fixed           = "fixed"            // receiver-window: SO_RCVBUF or a clamp
 	// receiver-window: the windows are not in the unit of the scale that the handshake agreed on
 	ScaleMismatch = "scale-mismatch"
@@ -88,7 +89,7 @@ func Names() []Name {
 func Subtypes(limiter Name) []string {
 	switch limiter {
 	case ReceiverWindow:
-		return []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, Fixed, ScaleMismatch, NoUpdates}
+		return []string{Unscaled, ScaleZero, AutotuneCeiling, AutotuneGrowing, AutotuneOff, Fixed, ScaleMismatch, NoUpdates}
 	case Bottleneck:
 		return []string{PerFlow, Shared}
 	case Congestion:

@@ -35,14 +35,16 @@ func (f WindowFacts) Subtype() string {
 		return Unscaled
 	case fixed: // a small SO_RCVBUF offers a scale of 0
 		return Fixed
+	case f.SizeKnown && f.Automatic && f.Constant:
+		return AutotuneOff
 	case f.ScaleKnown && f.Scale == 0 && atMost:
 		return ScaleZero
 	case atScale && !f.SizeKnown:
 		return AutotuneCeiling
-	case !f.Constant && float64(f.Last) >= threshold.WindowGrows.Value*float64(max(f.First, f.Middle)):
+	case float64(f.Last) >= threshold.WindowGrows.Value*float64(max(f.First, f.Middle)):
 		return AutotuneGrowing
-	case !f.Constant && (f.SizeKnown || f.Scale > 0 && grew && f.Largest > int64(threshold.CeilingMin.Value) &&
-		f.Largest <= int64(threshold.UnscaledMax.Value)):
+	case f.SizeKnown || f.Scale > 0 && grew && f.Largest > int64(threshold.CeilingMin.Value) &&
+		f.Largest <= int64(threshold.UnscaledMax.Value):
 		return AutotuneCeiling
 	}
 	return Fixed

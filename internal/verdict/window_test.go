@@ -51,8 +51,8 @@ func TestAFactorOfZeroIsNoMissingOption(t *testing.T) {
 	}
 }
 
-// A constant window is the program's where the receiver reports that autotuning is off, and where nothing is known but
-// that autotuning did not stop at the maximum of an unscaled window. There it has grown at least.
+// A constant window is the system's where the receiver reports that autotuning is off, the program's where nothing is
+// known but that autotuning did not stop at the maximum of an unscaled window. There it has grown at least.
 func TestSubtype_ConstantWindow(t *testing.T) {
 	for _, scale := range []int{1, 2, 6, 7, 8, 10, 14} {
 		for _, buffer := range []int64{16 << 10, 64 << 10, 64_768, 100 << 10, 128 << 10, 212_992, 4 << 20, 65_535} {
@@ -75,7 +75,7 @@ func TestSubtype_ConstantWindow(t *testing.T) {
 				t.Errorf("%d << %d, automatic: %s", window>>scale, scale, got)
 			}
 			f.Constant = true
-			if got := f.Subtype(); got != Fixed {
+			if got := f.Subtype(); got != AutotuneOff {
 				t.Errorf("%d << %d, autotuning off: %s", window>>scale, scale, got)
 			}
 		}

@@ -136,7 +136,9 @@ var imperatives = map[advice.Action]string{
 	advice.LargerRequests: "ask for more at a time, or for several things at once",
 	advice.KeepConnection: "keep the connection open and use it again: its windows are open",
 	advice.InitialWindow:  "start with more: ip route change … initcwnd at the sender, initrwnd at the receiver",
-	advice.NoIdleRestart:  "keep the window over pauses: net.ipv4.tcp_slow_start_after_idle = 0 at the sender",
+	advice.AutotuningOn: "have the receiver's system size its windows: net.ipv4.tcp_moderate_rcvbuf = 1 there " +
+		"(fullpipe plan prints the maximum)",
+	advice.NoIdleRestart: "keep the window over pauses: net.ipv4.tcp_slow_start_after_idle = 0 at the sender",
 	advice.ForgetMetrics: "forget what an earlier connection learnt: ip tcp_metrics flush, " +
 		"net.ipv4.tcp_no_metrics_save = 1",
 	advice.RaiseCeilings: "raise the ceilings of automatic buffers: the third values of net.ipv4.tcp_rmem and tcp_wmem " +

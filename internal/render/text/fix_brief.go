@@ -114,6 +114,7 @@ var briefActions = map[advice.Action]string{
 	advice.LargerRequests:        "ask for more at a time",
 	advice.KeepConnection:        "keep the connection open and use it again",
 	advice.InitialWindow:         "raise the initial window",
+	advice.AutotuningOn:          "switch autotuning on at the receiver",
 	advice.NoIdleRestart:         "keep the window over pauses",
 	advice.ForgetMetrics:         "forget what an earlier connection learnt",
 	advice.RaiseCeilings:         "raise the ceilings of automatic buffers",

@@ -126,6 +126,7 @@ var subtypeCauses = map[string]string{
 	verdict.RequestResponse: "its program sends a block and waits for the answer before the next",
 	verdict.ProgramWindow:   "its program has a window of its own, which is full",
 	verdict.ScaleZero:       "the receiver offered a window scale of 0: its window is at most 64 KiB",
+	verdict.AutotuneOff:     "the receiver's system does not size its window: autotuning is off there",
 	verdict.AutotuneCeiling: "the receiver's window has grown to its maximum",
 	verdict.Unscaled:        "the receiver's window is 64 KiB at the most: no window scale was agreed on",
 	verdict.PerFlow:         "the path limits the rate of each connection",
