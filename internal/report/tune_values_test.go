@@ -44,7 +44,7 @@ func TestSettings_SwitchAutotuningOn(t *testing.T) {
 	target := must.Get(plan.ParseTarget("linux-6.18"))(t)
 	for _, subtype := range []string{verdict.AutotuneOff, verdict.Fixed} {
 		d := &tune.Direction{Direction: transfer.Up, Chosen: &tune.Chosen{Setup: tune.Setup{Window: 289_600}},
-			Path: tune.Path{BottleneckBps: 20e6, RTT: 80 * time.Millisecond, MSS: 1448, Window: 289_600},
+			Path:   tune.Path{BottleneckBps: 20e6, RTT: 80 * time.Millisecond, MSS: 1448, Window: 289_600},
 			Before: tune.Measured{Verdict: verdict.Verdict{Limiter: verdict.ReceiverWindow, Subtype: subtype}}}
 		on := slices.ContainsFunc(settings(d, nil, &System{Target: target}), func(s record.TuneSetting) bool {
 			return s.Host == "far" && s.By == record.ByHost && s.Name == "net.ipv4.tcp_moderate_rcvbuf" && s.Value == "1"
