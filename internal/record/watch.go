@@ -26,6 +26,8 @@ type Watch struct {
 	Limited []WatchLimited `json:"limited"`
 	// Connections are the heaviest first; of `why`, the one that limits comes before them.
 	Connections []WatchedConnection `json:"connections"`
+	// Requests are those of all connections in the list.
+	Requests *WatchedRequests `json:"requests,omitempty"`
 	// LeftOut counts lighter connections that moved payload and are not listed.
 	LeftOut int `json:"left_out,omitempty"`
 	// LostEnds counts closed connections whose last counters the kernel dropped, because its queue was full.
@@ -103,6 +105,44 @@ type WatchedConnection struct {
 	Ended              bool    `json:"ended,omitempty"`
 	// Directions are the heavier first; of `why`, the one that limits.
 	Directions []WatchedDirection `json:"directions"`
+	Requests   *WatchedRequests   `json:"requests,omitempty"`
+}
+
+// WatchedRequests are the requests of watched connections.
+type WatchedRequests struct {
+	TurnsPerS float64 `json:"turns_per_s"` // where they are sampled, at most
+	// Sampled has the states of the connections at samples, where their segments were not seen.
+	Sampled *SampledRequests `json:"sampled,omitempty"`
+}
+
+// SampledRequests add up the time between samples by the state of the connection at the later one. The rest of the time
+// is unknown. Tail-loss probes, the peer's retransmissions and waits between two samples are not seen.
+type SampledRequests struct {
+	SpanS         float64 `json:"span_s"`        // of all connections together
+	TimerS        float64 `json:"timer_s"`       // after a retransmission by this end's timer
+	ZeroWindowS   float64 `json:"zero_window_s"` // the peer's receive window was closed
+	InFlightS     float64 `json:"in_flight_s"`   // data was not acknowledged
+	PeerS         float64 `json:"peer_s"`        // all was acknowledged, and this end sent last
+	ProgramS      float64 `json:"program_s"`     // all was acknowledged, and the peer sent last
+	Timers        int64   `json:"timers"`        // periods of timer_s
+	LongestTimerS float64 `json:"longest_timer_s"`
+}
+
+// RequestsLead reports whether requests explain more than the limiters of the connection.
+func (c *WatchedConnection) RequestsLead() bool {
+	if c.Requests == nil || len(c.Directions) == 0 {
+		return false
+	}
+	switch c.Directions[0].Limiter {
+	case verdict.Application, verdict.ReceiverApplication, verdict.Unknown:
+		return true
+	}
+	return false
+}
+
+// RequestsLead reports whether the requests are the answer for a target.
+func (d *Watch) RequestsLead() bool {
+	return d.Requests != nil && len(d.Connections) > 0 && d.Connections[0].RequestsLead()
 }
 
 // WatchedDirection is one direction of it.

@@ -45,17 +45,19 @@ func AnsweredLinux(b []byte) bool {
 }
 
 // ArrivalsLinux returns the round trip that the receiver estimates from the timestamps of what arrives (tcpi_rcv_rtt)
-// and the time since data came last (tcpi_last_data_recv, in the kernel's ticks). A pause of the sender lengthens both.
-func ArrivalsLinux(b []byte) (rtt, sinceData time.Duration) {
+// and the times since data came and was sent last (tcpi_last_data_recv, tcpi_last_data_sent, in the kernel's ticks). A
+// pause of the sender lengthens the first two.
+func ArrivalsLinux(b []byte) (rtt, sinceData, sinceSent time.Duration) {
 	i := fromBytes(b)
-	return time.Duration(i.Rcv_rtt) * time.Microsecond, time.Duration(i.Last_data_recv) * time.Millisecond
+	return time.Duration(i.Rcv_rtt) * time.Microsecond, time.Duration(i.Last_data_recv) * time.Millisecond,
+		time.Duration(i.Last_data_sent) * time.Millisecond
 }
 
-// DataSentLinux is the number of segments with payload that were sent (tcpi_data_segs_out, Linux
-// 4.6); 0 where the kernel does not say.
-func DataSentLinux(b []byte) int64 {
+// DataSegmentsLinux returns the numbers of segments with payload that were sent and that arrived
+// (tcpi_data_segs_out, tcpi_data_segs_in, Linux 4.6); 0 where the kernel does not say.
+func DataSegmentsLinux(b []byte) (sent, received int64) {
 	i := fromBytes(b)
-	return int64(i.Data_segs_out)
+	return int64(i.Data_segs_out), int64(i.Data_segs_in)
 }
 
 // AgelessLinux appends to b the same bytes without the four ages tcpi_last_data_sent to tcpi_last_ack_recv. The rest

@@ -122,7 +122,7 @@ func rows(d *record.Watch, g grouping) (all []row) {
 			if text.IsWayBack(c, j) {
 				continue
 			}
-			r := single(c, &c.Directions[j])
+			r := single(c, j)
 			if g == byConnection {
 				all = append(all, r)
 				continue
@@ -144,9 +144,10 @@ func rows(d *record.Watch, g grouping) (all []row) {
 	return all
 }
 
-func single(c *record.WatchedConnection, d *record.WatchedDirection) row {
+func single(c *record.WatchedConnection, direction int) row {
+	d := &c.Directions[direction]
 	r := row{name: text.Owner(c), way: d.Direction, bps: d.GoodputBps, shares: d.Shares,
-		limited: text.Limited(d), connections: 1, connection: c, direction: d, followed: c.FollowedS}
+		limited: text.LimitedCell(c, direction), connections: 1, connection: c, direction: d, followed: c.FollowedS}
 	r.where = text.DirectionWord(r.way) + " " + c.Remote
 	r.key = r.where + " " + c.Local
 	if d.Bytes > 0 {

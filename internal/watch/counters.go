@@ -49,7 +49,8 @@ func (c ceilings) reached(t *Snapshot) (out ceilings) {
 // queues returns the state of the socket's queues.
 func (t *Snapshot) queues() live.Queues {
 	return live.Queues{Unread: t.Unread, Unacked: t.Unacked, SendQueued: t.SendQueued, SendBuffer: t.SendBuffer,
-		Answered: t.Answered, ReceiveRTT: t.ReceiveRTT, SinceData: t.SinceData, DataSent: t.DataSent}
+		Answered: t.Answered, ReceiveRTT: t.ReceiveRTT, SinceData: t.SinceData,
+		SinceSent: t.SinceSent, DataSent: t.DataSent, DataReceived: t.DataReceived}
 }
 
 // count adds a snapshot to the period's tally.

@@ -30,8 +30,8 @@ func (w *watcher) snapshot(s *sockdiag.Socket, at time.Duration) Snapshot {
 	t.Sample.At = at
 	socket.DecodeLinux(s.Info, &t.Sample)
 	t.Answered = socket.AnsweredLinux(s.Info)
-	t.ReceiveRTT, t.SinceData = socket.ArrivalsLinux(s.Info)
-	t.DataSent = socket.DataSentLinux(s.Info)
+	t.ReceiveRTT, t.SinceData, t.SinceSent = socket.ArrivalsLinux(s.Info)
+	t.DataSent, t.DataReceived = socket.DataSegmentsLinux(s.Info)
 	t.Reordered = socket.ReorderedLinux(s.Info)
 	t.MaxPacingBps = socket.MaxPacingLinux(s.Info)
 	if closedByPeer(s) {

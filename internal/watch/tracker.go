@@ -26,8 +26,9 @@ type Snapshot struct {
 	Established                                            bool   // neither end has closed
 	Answered                                               bool   // nothing came since the program sent something last
 	// ReceiveRTT is the receiver's own estimate of the round trip, SinceData the time since data came last; 0: not known.
-	ReceiveRTT, SinceData time.Duration
-	DataSent              int64 // segments with payload that this end sent; 0: not known
+	// SinceSent is the time since data was sent last.
+	ReceiveRTT, SinceData, SinceSent time.Duration
+	DataSent, DataReceived           int64 // segments with payload of this end and of the peer; 0: not known
 	// PeerClosed says that the peer's FIN has come, which Sample.Received does not count then.
 	PeerClosed   bool
 	MaxPacingBps float64 // SO_MAX_PACING_RATE; 0: none

@@ -111,6 +111,8 @@ type Observed struct {
 	Symptoms Symptoms
 	// Length is the time span of Flows where it differs from the view's; see View.Span.
 	Length time.Duration
+	// Requests is what samples show of requests; its Turns are 0 where they show none.
+	Requests live.Requests
 	// SendBufferMax and ReceiveBufferMax are the ceilings of automatic sizing that the buffers have reached, in bytes;
 	// 0: not reached, or not known.
 	SendBufferMax, ReceiveBufferMax int64
@@ -201,6 +203,9 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 			reached := a.ceilings.reached(&c.Snapshot)
 			seen := Observed{Connection: c, Symptoms: c.symptoms(), Length: length, SendBufferMax: reached.send,
 				ReceiveBufferMax: reached.receive}
+			if c.moves != nil {
+				seen.Requests = c.window.Requests(c.Handshake.SegmentSize())
+			}
 			c.Owner = owner(c) // a program that is known has a window of its own
 			if sent > 0 || unsent {
 				seen.Flows = append(seen.Flows, a.flow(c, transfer.Up))

@@ -32,6 +32,20 @@ func why(w io.Writer, d *record.Watch) {
 		return
 	}
 	c := &d.Connections[0]
+	if d.RequestsLead() {
+		writeWatchedRequests(w, d)
+	} else {
+		writeWhy(w, c)
+	}
+	if len(d.Connections) > 1 || len(c.Directions) > 1 {
+		fmt.Fprintln(w)
+		WatchRows(w, d, Rows)
+	}
+	writeCriteria(w, d.Criteria)
+}
+
+// writeWhy prints the limiter of a connection's first direction.
+func writeWhy(w io.Writer, c *record.WatchedConnection) {
 	f := &c.Directions[0]
 	writeHeadline(w, whyHeadline(c))
 	if f.Leg != nil {
@@ -58,11 +72,6 @@ func why(w io.Writer, d *record.Watch) {
 		}
 		fmt.Fprintln(w, hanging(w, "  time: ", strings.Join(parts, ", ")))
 	}
-	if len(d.Connections) > 1 || len(c.Directions) > 1 {
-		fmt.Fprintln(w)
-		WatchRows(w, d, Rows)
-	}
-	writeCriteria(w, d.Criteria)
 }
 
 // whyAnswer formats the verdict as a clause.

@@ -78,14 +78,15 @@ func watchedTable(d *record.Watch, rows int, head []string, without ...string) *
 		c := &d.Connections[i]
 		for j := range c.Directions {
 			if !IsWayBack(c, j) {
-				row(watchedCells(c, &c.Directions[j]))
+				row(watchedCells(c, j))
 			}
 		}
 	}
 	return t
 }
 
-func watchedCells(c *record.WatchedConnection, d *record.WatchedDirection) []string {
+func watchedCells(c *record.WatchedConnection, direction int) []string {
+	d := &c.Directions[direction]
 	trip := ""
 	if d.RTT > 0 {
 		trip = d.RTT.String()
@@ -94,17 +95,20 @@ func watchedCells(c *record.WatchedConnection, d *record.WatchedDirection) []str
 		}
 	}
 	return []string{Owner(c), DirectionWord(d.Direction) + " " + c.Remote, Decimal(units.Size(d.Bytes).String(), 4),
-		Decimal(units.Rate(d.GoodputBps).String(), 3), trip, Limited(d)}
+		Decimal(units.Rate(d.GoodputBps).String(), 3), trip, LimitedCell(c, direction)}
 }
 
 // wayBackShare is the share of the heavier direction's payload up to which the lighter one is its way back.
 const wayBackShare = 0.02
 
 // IsWayBack reports whether a direction carries only the replies to the heavier one, such as ssh's window messages
-// during a transfer. Tables leave it out.
+// during a transfer, or that its requests explain both. Tables leave it out.
 func IsWayBack(c *record.WatchedConnection, direction int) bool {
 	if direction == 0 {
 		return false
+	}
+	if c.RequestsLead() {
+		return true
 	}
 	lighter := &c.Directions[direction]
 	tooLittle := lighter.Limiter == verdict.Unknown && len(lighter.Candidates) == 0

@@ -16,10 +16,11 @@ type Queues struct {
 	SendQueued, SendBuffer int64
 	Answered               bool // nothing came since the program sent something last
 	// ReceiveRTT is the receiver's estimate of the round trip, SinceData the time since data came last; 0: not known.
-	ReceiveRTT, SinceData time.Duration
-	// DataSent counts the segments with payload that this end sent: tcpi_data_segs_out; 0: not
-	// known.
-	DataSent int64
+	// SinceSent is the time since data was sent last.
+	ReceiveRTT, SinceData, SinceSent time.Duration
+	// DataSent and DataReceived count the segments with payload of this end and of the peer, retransmitted ones
+	// included: tcpi_data_segs_out, tcpi_data_segs_in; 0: not known.
+	DataSent, DataReceived int64
 }
 
 // Samples is a window of samples, oldest first, and the queues at each of them.

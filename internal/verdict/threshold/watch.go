@@ -14,6 +14,8 @@ const (
 	RoomyBuffer = 0.5     // ratio | the same: surely awake
 	// FilledBuffer is the share that a waiting writer has reached.
 	FilledBuffer = 0.95 // ratio | sk_stream_memory_free: one segment more is let in
+	// SmallMessages is the mean size of a direction's segments, in full ones, below which its messages have one segment.
+	SmallMessages = 0.5 // ratio | arithmetic: one of two segments or more has a greater mean
 	// SeveralSamples agree on more than a moment's state.
 	SeveralSamples = 3 // samples | more than one moment's luck
 	// QueuedRTT is the least multiple of the least RTT that shows a queue. BurstRate is the multiple of the rate from
