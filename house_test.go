@@ -38,7 +38,7 @@ var layers = [][]string{
 		"internal/fleet/incident"},
 	// instruments
 	{"internal/testenv", "internal/testenv/summary", "internal/testenv/hostile", "internal/testenv/must",
-		"internal/bpf", "internal/drops", "internal/waits",
+		"internal/bpf", "internal/drops", "internal/segments", "internal/waits",
 		"internal/socket", "internal/atomicfile", "internal/outbox", "internal/path", "internal/bulk", "internal/datagram",
 		"internal/requests",
 		"internal/probe", "internal/iperf2", "internal/iperf3", "internal/ndt7", "internal/download", "internal/server",

@@ -18,6 +18,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"github.com/fullpipe-net/fullpipe/internal/bpf"
+	"github.com/fullpipe-net/fullpipe/internal/segments"
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
 	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
@@ -84,9 +85,13 @@ func keepOpen() {
 	if err == nil {
 		tasks, err = sockdiag.OpenTasks()
 	}
+	var followed *segments.Watch
+	if err == nil {
+		followed, err = segments.Open()
+	}
 	fmt.Println("open", err)
 	time.Sleep(time.Minute)
-	runtime.KeepAlive([]any{moved, tasks})
+	runtime.KeepAlive([]any{moved, tasks, followed})
 }
 
 func TestMain(m *testing.M) {
@@ -103,6 +108,19 @@ func TestSet_ReleasesEverything(t *testing.T) {
 	open := objectsOf(t, os.Getpid())
 	must.Do(t, errors.Join(moved.Close(), moved.Close()))
 	checkReleased(t, open, 3)
+}
+
+func TestSegments_ReleaseEverything(t *testing.T) {
+	testenv.Need(t, testenv.BPF)
+	followed, err := segments.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := objectsOf(t, os.Getpid())
+	if err := errors.Join(followed.Close(), followed.Close()); err != nil {
+		t.Fatal(err)
+	}
+	checkReleased(t, open, 8)
 }
 
 func TestSet_IsReleasedWithAKilledProcess(t *testing.T) {
@@ -123,7 +141,7 @@ func TestSet_IsReleasedWithAKilledProcess(t *testing.T) {
 	if err != nil || ready != "open <nil>\n" {
 		t.Fatalf("%q, %v", ready, err)
 	}
-	checkReleased(t, open, 5)
+	checkReleased(t, open, 13)
 }
 
 // checkReleased waits until the kernel has freed the objects: it frees some of them in the background.

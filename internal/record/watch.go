@@ -111,8 +111,33 @@ type WatchedConnection struct {
 // WatchedRequests are the requests of watched connections.
 type WatchedRequests struct {
 	TurnsPerS float64 `json:"turns_per_s"` // where they are sampled, at most
+	// Role is client or server: this host's; absent where it differs between connections, or is not known.
+	Role string `json:"role,omitempty"`
+	// Requests are known where eBPF showed the segments. Of a connection they have no slowest turns and no distribution.
+	Requests
+	// StalledHere and StalledByPeer count the stalls of each end that a retransmission ended.
+	StalledHere   int64 `json:"stalled_here,omitempty"`
+	StalledByPeer int64 `json:"stalled_by_peer,omitempty"`
+	// QueueFilledBy is the connection of this host that fills the queue in which the requests wait.
+	QueueFilledBy *QueueFiller `json:"queue_filled_by,omitempty"`
+	// FollowedOneOf is how many connections of this host there are for each one that was followed; 1: all were.
+	FollowedOneOf int64 `json:"followed_one_of,omitempty"`
+	// Missed counts segments and connections of this host that were not followed.
+	Missed int64 `json:"missed,omitempty"`
 	// Sampled has the states of the connections at samples, where their segments were not seen.
 	Sampled *SampledRequests `json:"sampled,omitempty"`
+}
+
+// QueueFiller is a connection to the same host that fills a queue on the path.
+type QueueFiller struct {
+	PID       int                `json:"pid,omitempty"`
+	Program   string             `json:"program,omitempty"`
+	Unit      string             `json:"unit,omitempty"`
+	Container string             `json:"container,omitempty"`
+	Local     string             `json:"local"`
+	Remote    string             `json:"remote"`
+	Direction transfer.Direction `json:"direction"`
+	QueueS    float64            `json:"queue_s"` // of each round trip of the requests
 }
 
 // SampledRequests add up the time between samples by the state of the connection at the later one. The rest of the time
@@ -133,6 +158,9 @@ func (c *WatchedConnection) RequestsLead() bool {
 	if c.Requests == nil || len(c.Directions) == 0 {
 		return false
 	}
+	if c.Requests.Turns != nil {
+		return c.Requests.Leads()
+	}
 	switch c.Directions[0].Limiter {
 	case verdict.Application, verdict.ReceiverApplication, verdict.Unknown:
 		return true
@@ -140,9 +168,18 @@ func (c *WatchedConnection) RequestsLead() bool {
 	return false
 }
 
-// RequestsLead reports whether the requests are the answer for a target.
+// RequestsLead reports whether the requests are the answer for a target: all of them lead, and the heaviest connection
+// is no bulk transfer.
 func (d *Watch) RequestsLead() bool {
-	return d.Requests != nil && len(d.Connections) > 0 && d.Connections[0].RequestsLead()
+	if d.Requests == nil || len(d.Connections) == 0 {
+		return false
+	}
+	c := &d.Connections[0]
+	if d.Requests.Turns == nil || c.Requests == nil || c.Requests.Turns == nil {
+		return c.RequestsLead()
+	}
+	t := c.Requests.Turns
+	return d.Requests.Leads() && t.Bulk == 0 && !t.Interleaved
 }
 
 // WatchedDirection is one direction of it.

@@ -35,7 +35,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 	if target != "" {
 		connections = leading(v)
 	}
-	w.Requests = allRequests(connections)
+	w.Requests = allRequests(v, connections)
 	for i := range connections {
 		s := &connections[i]
 		length := v.Span(s).Seconds()
@@ -48,7 +48,7 @@ func Watch(h record.Header, target string, v *watch.View) *record.Watch {
 			Program: s.Owner.Program, Script: s.Owner.Script, Unit: s.Owner.Unit, Container: s.Owner.Container,
 			Congestion: s.Congestion, SendBufferBytes: s.SendBuffer,
 			ReceiveBufferBytes: s.ReceiveBuffer, Ended: s.Ended,
-			FollowedS: max(v.At-s.FirstSeen, 0).Seconds(), Requests: requestsOf(s)}
+			FollowedS: max(v.At-s.FirstSeen, 0).Seconds(), Requests: requestsOf(s, length)}
 		if parent := s.Owner.Ancestor; parent != nil {
 			c.ParentPID = parent.PID
 			c.ParentProgram = cmp.Or(parent.Script, parent.Program)

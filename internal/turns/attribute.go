@@ -177,6 +177,9 @@ func (t *Tracker) repaired(x, y *stream, d *data, s Stage, filled bool) {
 
 // causeOf distinguishes retransmissions by timer from those that acknowledgements caused.
 func (t *Tracker) causeOf(x, y *stream, d *data, silent int64) Cause {
+	if d.Repair != 0 {
+		return d.Repair
+	}
 	through := y.loop.least
 	reordering := t.rtt() / 4 // RFC 8985's window
 	if x.dupAcks > 0 && d.At-(x.dupAt+through) <= t.tolerance(through)+reordering {

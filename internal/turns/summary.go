@@ -124,6 +124,13 @@ func (s *Summary) take(t *Turn, bulk bool) {
 	}
 }
 
+// Each calls each with the durations of the turns and how many each of them stands for.
+func (s *Summary) Each(each func(duration, count int64)) {
+	for i := range s.kept {
+		each(s.kept[i].duration, s.every)
+	}
+}
+
 // thin drops every second turn.
 func (s *Summary) thin() {
 	if s.every == 1 {

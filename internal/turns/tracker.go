@@ -39,6 +39,21 @@ func (t *Tracker) Reset(maxKept int) {
 	*t = Tracker{Summary: Summary{MaxKept: maxKept, kept: t.kept[:0], slowest: t.slowest[:0]}}
 }
 
+// AtEnd says that the tap is at an end's host: no time passes through that end. roundTrip is the least one that its
+// kernel knows; 0: not known.
+func (t *Tracker) AtEnd(isClient bool, roundTrip int64) {
+	here := &t.client.loop
+	there := &t.server.loop
+	if isClient {
+		here, there = there, here
+	}
+	here.least = 1
+	here.excess = 0
+	if roundTrip > 0 && (there.least == 0 || roundTrip < there.least) {
+		there.least = roundTrip
+	}
+}
+
 type phase uint8
 
 const (
@@ -49,6 +64,9 @@ const (
 
 // maxMessage is the payload after which a message is a bulk transfer: the verdict of its direction explains its pace.
 const maxMessage = 400 << 10
+
+// MaxUnskipped is payload of one message after which Skips surely returns true, unless a third of it was retransmitted.
+const MaxUnskipped = maxMessage * 3 / 2
 
 // Skips reports whether a segment is part of a bulk transfer that goes by. Such a segment need not
 // be added.

@@ -124,6 +124,9 @@ type Packet struct {
 	IPID       uint16
 	SACK       uint8 // blocks
 	DSACK      bool  // the first block repeats acknowledged data (RFC 2883)
+	// Repair is the cause of a retransmission by its sender's own state: FastRetransmit, TailLossProbe or Timeout; 0:
+	// not known, as in captures.
+	Repair Cause
 }
 
 // Flags are the TCP header's control bits and two facts of a segment.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/lost"
 	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
+	"github.com/fullpipe-net/fullpipe/internal/segments"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/waits"
 )
@@ -61,6 +63,9 @@ type group struct {
 	waited                        map[waits.Kind]float64     // seconds
 	roundTrips                    [len(tripBounds) + 1]int64 // by bucket
 	roundTripSum                  float64                    // seconds
+	requests                      [len(tripBounds) + 1]int64 // by bucket
+	requestSum                    float64                    // seconds
+	stalled                       map[stalledBy]int64
 }
 
 // lostAt is a place of loss of one direction.
@@ -92,12 +97,15 @@ func (g *group) lose(f *Flow) {
 	}
 }
 
+// stalledBy is the cause of stalls and the end that owed the packet: here or peer.
+type stalledBy struct{ cause, side string }
+
 type limitedBy struct {
 	direction transfer.Direction
 	limiter   string
 }
 
-// tripBounds are the upper bounds of round trips' buckets, in seconds.
+// tripBounds are the upper bounds of the buckets of round trips and requests, in seconds.
 var tripBounds = [...]float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1,
 	2.5, 10}
 
@@ -110,6 +118,7 @@ func (m *Metrics) Add(v *View) {
 	for i := range v.Connections {
 		s := &v.Connections[i]
 		g := m.group(s)
+		g.addTurns(s.Turns)
 		for j := range s.Flows {
 			f := &s.Flows[j]
 			if f.Direction == transfer.Up {
@@ -146,6 +155,29 @@ func (m *Metrics) Add(v *View) {
 	m.last.Shifts = nil
 }
 
+// addTurns adds the turns of a connection.
+func (g *group) addTurns(r *segments.Requests) {
+	if r == nil {
+		return
+	}
+	r.Each(func(duration, count int64) {
+		seconds := float64(duration) / 1e9
+		at, _ := slices.BinarySearch(tripBounds[:], seconds)
+		g.requests[at] += count
+		g.requestSum += seconds * float64(count)
+	})
+	for cause := range turns.Causes {
+		for side, name := range []string{"peer", "here"} {
+			if !r.Client {
+				side = 1 - side
+			}
+			if sum := r.Stalled[cause][side]; sum.Count > 0 {
+				g.stalled[stalledBy{cause.String(), name}] += sum.Count
+			}
+		}
+	}
+}
+
 // limiterLabel is "network" where the kernel's clocks leave congestion, bottleneck, pacing
 // and a local queue undivided.
 func limiterLabel(f *Flow, name verdict.Name) string {
@@ -170,7 +202,8 @@ func (m *Metrics) group(s *Observed) *group {
 		g = m.groups[key]
 	}
 	if g == nil {
-		g = &group{limited: map[limitedBy]float64{}, lost: map[lostAt]int64{}, waited: map[waits.Kind]float64{}}
+		g = &group{limited: map[limitedBy]float64{}, lost: map[lostAt]int64{}, waited: map[waits.Kind]float64{},
+			stalled: map[stalledBy]int64{}}
 		m.groups[key] = g
 	}
 	return g
@@ -253,14 +286,29 @@ func (m *Metrics) writeGroups(p *openmetrics.Page) {
 	}
 	p.Family("rtt_seconds", "histogram", "seconds", "Smoothed round trips of sending connections, one a period.")
 	for _, key := range groups {
-		m.groups[key].writeRoundTrips(p, key)
+		g := m.groups[key]
+		writeHistogram(p, "rtt_seconds", g.roundTrips, g.roundTripSum, key)
+	}
+	p.Family("request_seconds", "histogram", "seconds", "Durations of requests, from segments by eBPF.")
+	for _, key := range groups {
+		g := m.groups[key]
+		writeHistogram(p, "request_seconds", g.requests, g.requestSum, key)
+	}
+	p.Family("request_stalls", "counter", "", "Stalls of requests, by cause and by the end that owed the packet.")
+	for _, key := range groups {
+		g := m.groups[key]
+		for _, k := range slices.SortedFunc(maps.Keys(g.stalled), func(a, b stalledBy) int {
+			return cmp.Or(cmp.Compare(a.cause, b.cause), cmp.Compare(a.side, b.side))
+		}) {
+			p.Sample("request_stalls_total", float64(g.stalled[k]), key.list("cause", k.cause, "side", k.side)...)
+		}
 	}
 }
 
-// writeRoundTrips prints a group's histogram, if it has any round trip.
-func (g *group) writeRoundTrips(p *openmetrics.Page, key labels) {
+// writeHistogram prints a group's histogram, if it has any value.
+func writeHistogram(p *openmetrics.Page, name string, buckets [len(tripBounds) + 1]int64, sum float64, key labels) {
 	count := int64(0)
-	for _, n := range g.roundTrips {
+	for _, n := range buckets {
 		count += n
 	}
 	if count == 0 {
@@ -268,10 +316,10 @@ func (g *group) writeRoundTrips(p *openmetrics.Page, key labels) {
 	}
 	below := int64(0)
 	for i, bound := range tripBounds {
-		below += g.roundTrips[i]
-		p.Sample("rtt_seconds_bucket", float64(below), key.list("le", openmetrics.Number(bound))...)
+		below += buckets[i]
+		p.Sample(name+"_bucket", float64(below), key.list("le", openmetrics.Number(bound))...)
 	}
-	p.Sample("rtt_seconds_bucket", float64(count), key.list("le", "+Inf")...)
-	p.Sample("rtt_seconds_sum", g.roundTripSum, key.list()...)
-	p.Sample("rtt_seconds_count", float64(count), key.list()...)
+	p.Sample(name+"_bucket", float64(count), key.list("le", "+Inf")...)
+	p.Sample(name+"_sum", sum, key.list()...)
+	p.Sample(name+"_count", float64(count), key.list()...)
 }

@@ -118,6 +118,9 @@ func (w *watcher) period(each func(*View) error, last bool) error {
 // name finds the programs of connections that may have ended before they are shown.
 func (w *watcher) name() {
 	w.account.moved(func(c *Connection) {
+		if w.cfg.besides() && !w.cfg.Match.ends(c.Local, c.Remote) {
+			return
+		}
 		owner := w.owner(c)
 		if owner.PID == 0 {
 			return
@@ -245,6 +248,9 @@ func (w *watcher) show(each func(*View) error) (err error) {
 	if w.netns != nil {
 		w.netns.look(w, v)
 		v.Unread = append(v.Unread, w.netns.unread()...)
+	}
+	if err := v.addTurns(w.cfg.Segments); err != nil {
+		return err
 	}
 	v.finish()
 	w.programs.look(v, w.cfg.Cumulative)

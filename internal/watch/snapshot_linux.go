@@ -93,7 +93,9 @@ func (w *watcher) read(s *sockdiag.Socket) {
 		if !w.cfg.Match.owned() && w.cfg.Match.selected(t.Local, t.Remote) {
 			w.within++
 		}
-		return
+		if !w.cfg.besides() || withinHost(t.Local, t.Remote) {
+			return
+		}
 	}
 	c := w.account.Read(t)
 	c.fingerprint = fingerprint

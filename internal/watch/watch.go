@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/catalog"
+	"github.com/fullpipe-net/fullpipe/internal/segments"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/live"
@@ -53,6 +54,8 @@ type Config struct {
 	// Programs is the maximum number of programs that are sampled because they limit a flow, on
 	// Linux; 0: none. It takes at most 2 % of a core.
 	Programs int
+	// Segments, if set, has the turns of connections, on Linux. The caller closes it.
+	Segments *segments.Watch
 }
 
 // Default returns the Config of `watch` without options and of the live page: periods of 2 s, samples each 100 ms,
@@ -113,6 +116,10 @@ type Observed struct {
 	Length time.Duration
 	// Requests is what samples show of requests; its Turns are 0 where they show none.
 	Requests live.Requests
+	// Turns are the requests by the connection's segments; nil: there were none, or no segments were seen.
+	Turns *segments.Requests
+	// Filler is the connection that fills the queue in which the requests wait; nil: none is known.
+	Filler *Filler
 	// SendBufferMax and ReceiveBufferMax are the ceilings of automatic sizing that the buffers have reached, in bytes;
 	// 0: not reached, or not known.
 	SendBufferMax, ReceiveBufferMax int64
@@ -139,9 +146,12 @@ type View struct {
 	Took        time.Duration  // for the dump
 	Unread      []verdict.Note // parts of the host that were not seen
 	Anonymized  bool           // addresses are made-up ones
+	// Segments says how complete Observed.Turns are.
+	Segments segments.Turns
 	// Shifts are changes of paths that were found in this period.
 	Shifts  []paths.Event
 	senders []Observed // the sending ends on this host of what the connections receive, where they do not match
+	beside  []Observed // other connections to the same hosts, where they do not match
 }
 
 // counted returns a note with one number.
@@ -175,19 +185,24 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 	if cfg.Cumulative {
 		walk = a.moved
 	}
-	if !m.owned() {
+	matches := func(c *Connection) bool {
+		return (!cfg.besides() || m.ends(c.Local, c.Remote)) && (!m.owned() || m.owner(c.Owner))
+	}
+	if !m.owned() && !cfg.besides() {
 		v.Matched += len(a.open) + len(a.ended)
 	} else {
 		a.all(func(c *Connection) {
-			c.Owner = owner(c)
-			if m.owner(c.Owner) {
+			if m.owned() {
+				c.Owner = owner(c)
+			}
+			if matches(c) {
 				v.Matched++
 			}
 		})
 	}
 	var others []*Connection
 	walk(func(c *Connection) {
-		if m.owned() && !m.owner(c.Owner) {
+		if !matches(c) {
 			others = append(others, c)
 			return
 		}
@@ -226,8 +241,22 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 		}
 	})
 	v.addSenders(others, a)
+	v.addBeside(others, a, owner)
 	v.Totals.add(a.totals)
 	v.Standing += a.Len()
+}
+
+// addTurns adds the turns of the period.
+func (v *View) addTurns(from *segments.Watch) error {
+	if from == nil {
+		return nil
+	}
+	all, err := from.Take()
+	for i := range v.Connections {
+		v.Connections[i].Turns = all.Of[v.Connections[i].Cookie]
+	}
+	v.Segments = all
+	return err
 }
 
 // finish sorts the connections and compares them.
@@ -236,6 +265,7 @@ func (v *View) finish() {
 	v.shared()
 	v.bothEnds()
 	v.joinLegs()
+	v.nameFillers()
 }
 
 // order sorts the heaviest first.

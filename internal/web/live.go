@@ -137,7 +137,8 @@ func wordsOf(d *record.Watch) [][]directionWords {
 		words := []directionWords{}
 		for j := range d.Connections[i].Directions {
 			one := &d.Connections[i].Directions[j]
-			words = append(words, directionWords{text.Owner(&d.Connections[i]), text.LimitedCell(&d.Connections[i], j), text.Advice(one)})
+			words = append(words, directionWords{text.Owner(&d.Connections[i]), text.LimitedCell(&d.Connections[i], j),
+				text.Advice(one)})
 		}
 		all = append(all, words)
 	}

@@ -66,7 +66,7 @@ too few: use fullpipe diagnose on a capture.
 Once per period (--every) watch reads every TCP connection of this network namespace. It
 reads the 64 busiest more often, and for a connection that ends the kernel's final counters.
 For each connection that moves payload it shows the program, the far end, the goodput, the
-RTT with its minimum, and the limiter. On a terminal this is a table that you sort, group
+RTT with its minimum, and the limiter, or its requests/s, their p99 and stalls. On a terminal this is a table that you sort, group
 and filter by keys (press ? for help); otherwise it prints lines. With --for it stops after
 that time and prints, for each limiter, how many bytes it limited. It changes nothing and
 needs no privilege. If this user
@@ -183,6 +183,8 @@ func (f *flags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	cfg := f.config(m)
+	cfg.Segments = openSegments()
+	defer cfg.Segments.Close()
 	if f.scrapes.Address != "" {
 		defer console.LogStderr(cmd)()
 	}

@@ -55,6 +55,11 @@ func CauseText(cause string) string { return waitsFor[cause].name }
 func writeRequests(w io.Writer, subject string, r *record.Requests) {
 	answer, causes := requestsAnswer(r)
 	writeParts(w, part{render.Answer, subject + ": " + answer})
+	writeRemedies(w, causes)
+}
+
+// writeRemedies prints the remedy of each cause.
+func writeRemedies(w io.Writer, causes []string) {
 	for i, cause := range causes {
 		if remedy := waitsFor[cause].remedy; remedy != "" && !slices.Contains(causes[:i], cause) {
 			writeDo(w, remedy+".")

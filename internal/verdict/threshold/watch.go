@@ -22,6 +22,12 @@ const (
 	// which the fastest delivery shows that the queue is of the sender's own bursts.
 	QueuedRTT = 1.5  // ratio | not recorded
 	BurstRate = 1.25 // ratio | a full link delivers at its rate
+	// FilledQueue is the least delay of a queue that is somebody's. The connection that fills it has FillerShare of the
+	// payload of all to the same host and FillerBytes in a period, and at least SameQueue of the delay itself.
+	FilledQueue = 5 * time.Millisecond // time | TestNameFillers: above the scatter of idle paths
+	FillerShare = 0.5                  // ratio | definition: most of it
+	FillerBytes = 256 << 10            // bytes | 1 Mbit/s in a period of 2 s
+	SameQueue   = 0.5                  // ratio | smoothed round trips of one queue differ by their ages
 	// OutstandingShare is the share of a period in which data must be outstanding for a connection to be stalled.
 	OutstandingShare = 0.9 // ratio | nearly all the time
 	// RatedBytes is the payload of a period whose rate counts for the path, and RwndLimitedShare the largest
