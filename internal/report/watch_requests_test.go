@@ -23,6 +23,7 @@ func requests(n int) *segments.Requests {
 	const ms = 1_000_000
 	var t turns.Tracker
 	t.Reset(2000)
+	t.AtEnd(true, 33*ms)
 	p := turns.Packet{Flags: turns.ACK, Window: 65535}
 	for i := range n {
 		at := int64(i) * 500 * ms
