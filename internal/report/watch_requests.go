@@ -113,7 +113,7 @@ func followedRequests(connections []watch.Observed, length float64) *record.Watc
 	}
 	profile := turns.ProfileOf(all...)
 	if f := r.QueueFilledBy; f != nil && r.Role == "client" {
-		waitInQueue(&profile, int64(f.QueueS*1e9), emptyPath)
+		f.QueueS = float64(waitInQueue(&profile, int64(f.QueueS*1e9), emptyPath)) / 1e9
 	}
 	r.Requests = record.RequestsOf(&profile)
 	r.TurnsPerS = float64(profile.Count) / max(length, 1e-9)
@@ -124,16 +124,22 @@ func followedRequests(connections []watch.Observed, length float64) *record.Watc
 }
 
 // waitInQueue gives a part of the round trip, above that of the empty path, and of the time between requests and
-// responses to a queue: segments at the client's side do not separate them.
-func waitInQueue(p *turns.Profile, queue, emptyPath int64) {
-	for _, t := range []*turns.Times{&p.Median, &p.Slowest} {
+// responses to a queue: segments at the client's side do not separate them. It returns that part of the median.
+func waitInQueue(p *turns.Profile, queue, emptyPath int64) int64 {
+	wait := func(t *turns.Times) int64 {
 		longer := max(t[turns.Request][turns.Propagation]+t[turns.Response][turns.Propagation]-emptyPath, 0)
 		waited := min(queue, longer, t[turns.Request][turns.Propagation])
 		t[turns.Request][turns.Propagation] -= waited
 		server := min(queue-waited, t[turns.Thinking][turns.Server])
 		t[turns.Thinking][turns.Server] -= server
 		t[turns.Request][turns.Queue] += waited + server
+		return waited + server
 	}
+	wait(&p.Slowest)
+	for i := range p.Longest {
+		wait(&p.Longest[i].Time)
+	}
+	return wait(&p.Median)
 }
 
 func sampledRequests(r *live.Requests) *record.WatchedRequests {
