@@ -148,7 +148,7 @@ func (c *connection) learnRole(s *segment) {
 	}
 }
 
-// establish adds the SYN-ACK, of which the kernel shows only the acknowledgement.
+// establish adds the SYN-ACK, which the kernel does not show.
 func (c *connection) establish(ack *segment) {
 	c.establishing = false
 	c.Add(&turns.Packet{At: ack.At, Number: ack.Number, Flags: turns.SYN | turns.ACK, Seq: ack.Ack - 1, Ack: ack.Seq,

@@ -149,7 +149,7 @@ type maps struct{ bulk, mask int }
 const (
 	stateBits = 31 // of the byte with icsk_ca_state
 	pureAck   = 2  // the size that the kernel gives acknowledgements without payload (skb_set_tcp_pure_ack)
-	// An acknowledgement of at most fewBytes tells nothing while the window has wideWindow: the kernel's least round trip
+	// An acknowledgement of at most fewBytes is not needed while the window has wideWindow: the kernel's least round trip
 	// is in the records.
 	fewBytes   = 2 * 1460
 	wideWindow = 32 << 10

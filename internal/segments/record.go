@@ -12,7 +12,7 @@ const (
 	recSocket   = 8   // the kernel's address of it: the key until it is closed
 	recCookie   = 112 // of an arrival; else 0
 	recLength   = 16  // bytes from the TCP header on
-	recSYN      = 20  // of an arrival: what bytes_acked counts above the payload, 1 where this end sent the SYN
+	recSYN      = 20  // of an arrival: the excess of bytes_acked over the payload, 1 where this end sent the SYN
 	recLeaves   = 24  // 1: this host sends it
 	recScales   = 25  // shifts of the peer's window (lower half) and of this end's
 	recState    = 26  // of congestion control

@@ -14,7 +14,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/turns"
 )
 
-// exchange sends requests to a server that answers each, and returns the connection's two ends.
+// exchange sends requests to a server that responds to each, and returns the connection's two ends.
 func exchange(t testing.TB, l net.Listener, requests int, size, response int64) {
 	t.Helper()
 	served := make(chan error, 1)

@@ -124,7 +124,7 @@ func (s *Summary) take(t *Turn, bulk bool) {
 	}
 }
 
-// Each calls each with the durations of the turns and how many each of them stands for.
+// Each calls each with the durations of the turns and how many turns each of them represents.
 func (s *Summary) Each(each func(duration, count int64)) {
 	for i := range s.kept {
 		each(s.kept[i].duration, s.every)

@@ -16,14 +16,14 @@ type Filler struct {
 	Queue     time.Duration // of the requests, a round trip
 }
 
-// besides reports whether connections with other ends than those that are asked for are followed as well: they may fill
+// followsNeighbours reports whether connections with other ends than those that are asked for are followed as well: they may fill
 // a queue.
-func (c *Config) besides() bool {
+func (c *Config) followsNeighbours() bool {
 	return c.Cumulative && c.Segments != nil && len(c.Match.Ports)+len(c.Match.Hosts) > 0
 }
 
-// addBeside keeps the connections that do not match and may fill a queue of those that do.
-func (v *View) addBeside(others []*Connection, a *Tracker, owner func(*Connection) Owner) {
+// addNeighbours keeps the connections that do not match and may fill a queue of those that do.
+func (v *View) addNeighbours(others []*Connection, a *Tracker, owner func(*Connection) Owner) {
 	to := map[netip.Addr]bool{}
 	for i := range v.Connections {
 		to[v.Connections[i].Remote.Addr()] = true
@@ -40,7 +40,7 @@ func (v *View) addBeside(others []*Connection, a *Tracker, owner func(*Connectio
 		}
 		if len(o.Flows) > 0 {
 			c.Owner = owner(c)
-			v.beside = append(v.beside, o)
+			v.neighbours = append(v.neighbours, o)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (v *View) addBeside(others []*Connection, a *Tracker, owner func(*Connectio
 // it. It names none where it is not the only one that can.
 func (v *View) nameFillers() {
 	paths := map[netip.Addr][]*Observed{}
-	for _, all := range [][]Observed{v.Connections, v.beside} {
+	for _, all := range [][]Observed{v.Connections, v.neighbours} {
 		for i := range all {
 			to := all[i].Remote.Addr()
 			paths[to] = append(paths[to], &all[i])
@@ -98,7 +98,7 @@ func queueDelay(rtt, base time.Duration) time.Duration {
 }
 
 // fillerOf returns what fills the queue in which a connection waits: one connection with most of the payload of all on
-// the path in its direction that no program and no window holds back. It is nil where another one, or the other
+// the path in its direction that no program and no window limits. It is nil where another one, or the other
 // direction, may be it as well.
 func fillerOf(s *Observed, path []*Observed, base time.Duration) *Filler {
 	queue := queueDelay(s.Sample.RTT, base)
@@ -135,7 +135,7 @@ func fillerOf(s *Observed, path []*Observed, base time.Duration) *Filler {
 	return found
 }
 
-// mayFill reports whether a direction may fill a queue: nothing holds it back, and its own segments wait in that queue
+// mayFill reports whether a direction may fill a queue: neither a program nor a window limits it, and its own segments wait in that queue
 // where this end can see it.
 func (s *Observed) mayFill(d transfer.Direction, base, queue time.Duration) bool {
 	f := s.flow(d)
@@ -145,7 +145,7 @@ func (s *Observed) mayFill(d transfer.Direction, base, queue time.Duration) bool
 	switch f.Verdict.Limiter {
 	case verdict.Bottleneck, verdict.Congestion, verdict.LocalQueue, verdict.SlowStart:
 		return true
-	case verdict.Unknown, verdict.Mixed: // a sender that stands in the queue; a receiver cannot tell
+	case verdict.Unknown, verdict.Mixed: // only a sender sees its own wait in the queue
 		return d == transfer.Up
 	}
 	return false

@@ -58,7 +58,7 @@ func TestNameFillers(t *testing.T) {
 			27 * ms},
 		{"a slow line", []socket{with(requests, func(s *socket) { s.rtt = 806 * ms }),
 			with(iperf3, func(s *socket) { s.rtt = 790 * ms; s.up = mb })}, 4012, 784 * ms},
-		{"an upload beside one to another host", []socket{requests, iperf3,
+		{"an upload next to one to another host", []socket{requests, iperf3,
 			with(iperf3, func(s *socket) { s.pid = 6; s.far = another; s.up = 90 * mb })}, 4012, 27 * ms},
 
 		{"an empty path", []socket{idlePath, iperf3}, 0, 0},
@@ -66,11 +66,11 @@ func TestNameFillers(t *testing.T) {
 		{"an upload to another host", []socket{requests, with(iperf3, func(s *socket) { s.far = another })}, 0, 0},
 		{"an upload that does not wait in the queue", []socket{requests, with(iperf3, func(s *socket) { s.rtt = 8 * ms })},
 			0, 0},
-		{"an upload held back by its program", []socket{requests,
+		{"an upload limited by its program", []socket{requests,
 			with(iperf3, func(s *socket) { s.limiter = verdict.Application })}, 0, 0},
-		{"an upload held back by a window", []socket{requests,
+		{"an upload limited by a window", []socket{requests,
 			with(iperf3, func(s *socket) { s.limiter = verdict.ReceiverWindow })}, 0, 0},
-		{"an upload held back by pacing", []socket{requests, with(iperf3, func(s *socket) { s.limiter = verdict.Pacing })},
+		{"an upload limited by pacing", []socket{requests, with(iperf3, func(s *socket) { s.limiter = verdict.Pacing })},
 			0, 0},
 		{"a download whose limiter is not known", []socket{requests,
 			{77, far, 100_000, 30 * mb, 30 * ms, 6 * ms, verdict.Unknown}}, 0, 0},
@@ -110,7 +110,7 @@ func TestNameFillers(t *testing.T) {
 						o.Requests = live.Requests{Turns: 100}
 					}
 					if i > 0 && s.pid != 1 {
-						v.beside = append(v.beside, o)
+						v.neighbours = append(v.neighbours, o)
 					} else {
 						v.Connections = append(v.Connections, o)
 					}

@@ -239,7 +239,7 @@ func (o *owners) group(id uint64) string {
 
 // matches reports whether Match asks for a connection's owner.
 func (w *watcher) matches(c *Connection) bool {
-	if w.cfg.besides() && !w.cfg.Match.ends(c.Local, c.Remote) {
+	if w.cfg.followsNeighbours() && !w.cfg.Match.ends(c.Local, c.Remote) {
 		return false
 	}
 	if !w.cfg.Match.owned() {

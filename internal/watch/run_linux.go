@@ -118,7 +118,7 @@ func (w *watcher) period(each func(*View) error, last bool) error {
 // name finds the programs of connections that may have ended before they are shown.
 func (w *watcher) name() {
 	w.account.moved(func(c *Connection) {
-		if w.cfg.besides() && !w.cfg.Match.ends(c.Local, c.Remote) {
+		if w.cfg.followsNeighbours() && !w.cfg.Match.ends(c.Local, c.Remote) {
 			return
 		}
 		owner := w.owner(c)

@@ -93,7 +93,7 @@ func (w *watcher) read(s *sockdiag.Socket) {
 		if !w.cfg.Match.owned() && w.cfg.Match.selected(t.Local, t.Remote) {
 			w.within++
 		}
-		if !w.cfg.besides() || withinHost(t.Local, t.Remote) {
+		if !w.cfg.followsNeighbours() || withinHost(t.Local, t.Remote) {
 			return
 		}
 	}

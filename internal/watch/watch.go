@@ -149,9 +149,9 @@ type View struct {
 	// Segments says how complete Observed.Turns are.
 	Segments segments.Turns
 	// Shifts are changes of paths that were found in this period.
-	Shifts  []paths.Event
-	senders []Observed // the sending ends on this host of what the connections receive, where they do not match
-	beside  []Observed // other connections to the same hosts, where they do not match
+	Shifts     []paths.Event
+	senders    []Observed // the sending ends on this host of what the connections receive, where they do not match
+	neighbours []Observed // other connections to the same hosts, where they do not match
 }
 
 // counted returns a note with one number.
@@ -186,20 +186,9 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 		walk = a.moved
 	}
 	matches := func(c *Connection) bool {
-		return (!cfg.besides() || m.ends(c.Local, c.Remote)) && (!m.owned() || m.owner(c.Owner))
+		return (!cfg.followsNeighbours() || m.ends(c.Local, c.Remote)) && (!m.owned() || m.owner(c.Owner))
 	}
-	if !m.owned() && !cfg.besides() {
-		v.Matched += len(a.open) + len(a.ended)
-	} else {
-		a.all(func(c *Connection) {
-			if m.owned() {
-				c.Owner = owner(c)
-			}
-			if matches(c) {
-				v.Matched++
-			}
-		})
-	}
+	v.Matched += a.count(cfg, owner, matches)
 	var others []*Connection
 	walk(func(c *Connection) {
 		if !matches(c) {
@@ -241,7 +230,7 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 		}
 	})
 	v.addSenders(others, a)
-	v.addBeside(others, a, owner)
+	v.addNeighbours(others, a, owner)
 	v.Totals.add(a.totals)
 	v.Standing += a.Len()
 }
@@ -273,6 +262,22 @@ func (v *View) order() {
 	slices.SortStableFunc(v.Connections, func(a, b Observed) int {
 		return cmp.Or(cmp.Compare(b.Bytes(), a.Bytes()), cmp.Compare(a.Cookie, b.Cookie))
 	})
+}
+
+// count returns how many connections match, idle ones included. It sets the owners of all where Match asks for owners.
+func (a *Tracker) count(cfg *Config, owner func(*Connection) Owner, matches func(*Connection) bool) (n int) {
+	if !cfg.Match.owned() && !cfg.followsNeighbours() {
+		return len(a.open) + len(a.ended)
+	}
+	a.all(func(c *Connection) {
+		if cfg.Match.owned() {
+			c.Owner = owner(c)
+		}
+		if matches(c) {
+			n++
+		}
+	})
+	return n
 }
 
 // flow returns one direction of the connection since the period began.

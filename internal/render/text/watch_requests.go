@@ -83,7 +83,7 @@ func writeWatchedRequests(w io.Writer, d *record.Watch) {
 	}
 	lost := 0
 	for _, f := range d.Connections[0].Directions {
-		if row := waitsRow(f.Waits); row != "" {
+		if row := Waits(f.Waits); row != "" {
 			fmt.Fprintln(w, hanging(w, "  - ", row))
 		}
 		rows := lostRows(f.LostAt, f.Direction, nil)
