@@ -120,7 +120,8 @@ func (all *connections) add(s *segment) {
 	c.Add(&s.Packet)
 }
 
-// isAnother reports whether a segment belongs to a later connection than c, whose socket has the same address.
+// isAnother reports whether a segment belongs to a later connection than c with the same address of the
+// socket.
 func (c *connection) isAnother(s *segment) bool {
 	return s.cookie != 0 && c.cookie != 0 && s.cookie != c.cookie ||
 		s.leaves && s.Flags&(turns.SYN|turns.ACK) == turns.SYN && !c.establishing

@@ -16,7 +16,7 @@ import (
 
 const (
 	ringBytes  = 4 << 20 // 35,000 segments
-	maxSockets = 16_384  // whose bulk transfers are left out
+	maxSockets = 16_384  // in the map of bulk transfers
 )
 
 // Watch follows all connections of this host until it is closed. Its methods may be called by several goroutines.

@@ -16,8 +16,8 @@ type Filler struct {
 	Queue     time.Duration // of the requests, a round trip
 }
 
-// followsNeighbours reports whether connections with other ends than those that are asked for are followed as well: they may fill
-// a queue.
+// followsNeighbours reports whether connections with other ends than the requested ones are followed as well: they
+// may fill a queue.
 func (c *Config) followsNeighbours() bool {
 	return c.Cumulative && c.Segments != nil && len(c.Match.Ports)+len(c.Match.Hosts) > 0
 }
@@ -135,8 +135,8 @@ func fillerOf(s *Observed, path []*Observed, base time.Duration) *Filler {
 	return found
 }
 
-// mayFill reports whether a direction may fill a queue: neither a program nor a window limits it, and its own segments wait in that queue
-// where this end can see it.
+// mayFill reports whether a direction may fill a queue: neither a program nor a window limits it, and its own segments
+// wait in that queue where this end can see it.
 func (s *Observed) mayFill(d transfer.Direction, base, queue time.Duration) bool {
 	f := s.flow(d)
 	if d == transfer.Up && float64(queueDelay(s.Sample.RTT, base)) < threshold.SameQueue*float64(queue) {
