@@ -2,13 +2,17 @@ package watch
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fullpipe-net/fullpipe/internal/segments"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 )
 
@@ -91,6 +95,50 @@ func TestMetrics(t *testing.T) {
 			`fullpipe_watch_connections`:                                                              "7",
 			`fullpipe_watch_ends_dropped_total`:                                                       "3",
 			`fullpipe_watch_build_info{version="dev \"1\""}`:                                          "1",
+		} {
+			if got[series] != want {
+				t.Errorf("%s is %q, want %q", series, got[series], want)
+			}
+		}
+	}
+}
+
+// TestMetrics_Requests gives ten requests, and stalls that each end owed.
+func TestMetrics_Requests(t *testing.T) {
+	var tracker turns.Tracker
+	tracker.AtEnd(true, 33e6)
+	p := turns.Packet{FromClient: true, Flags: turns.ACK, Payload: 200, Window: 65535}
+	for range 11 {
+		tracker.Add(&p)
+		tracker.Add(&turns.Packet{At: p.At + 33e6, Flags: turns.ACK, Seq: p.Ack, Ack: p.Seq + 200, Payload: 400,
+			Window: 65535})
+		p.At += 500e6
+		p.Seq += 200
+		p.Ack += 400
+	}
+	tracker.Stalled[turns.Timeout][0].Count = 3 // of the server
+	tracker.Stalled[turns.TailLossProbe][1].Count = 2
+	const labels = `program="curl",unit="",network="192.0.2.0/24",port="443"`
+	for _, client := range []bool{true, false} {
+		m := NewMetrics()
+		o := seen("curl", "192.0.2.7:443", 1000, verdict.Application)
+		o.Turns = &segments.Requests{Summary: tracker.Summary, Client: client}
+		m.Add(&View{Length: time.Second, Connections: []Observed{o}})
+		server, other := "peer", "here"
+		if !client {
+			server, other = other, server
+		}
+		got := page(t, m, true)
+		sum, err := strconv.ParseFloat(got[`fullpipe_watch_request_seconds_sum{`+labels+`}`], 64)
+		if err != nil || math.Abs(sum-0.33) > 1e-6 {
+			t.Errorf("%v, %v", sum, err)
+		}
+		for series, want := range map[string]string{
+			`fullpipe_watch_request_seconds_bucket{` + labels + `,le="0.025"}`:                                 "0",
+			`fullpipe_watch_request_seconds_bucket{` + labels + `,le="0.05"}`:                                  "10",
+			`fullpipe_watch_request_seconds_count{` + labels + `}`:                                             "10",
+			`fullpipe_watch_request_stalls_total{` + labels + `,cause="timeout",side="` + server + `"}`:        "3",
+			`fullpipe_watch_request_stalls_total{` + labels + `,cause="tail-loss-probe",side="` + other + `"}`: "2",
 		} {
 			if got[series] != want {
 				t.Errorf("%s is %q, want %q", series, got[series], want)

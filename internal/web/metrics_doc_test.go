@@ -16,8 +16,10 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/segments"
 	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/transfer"
+	"github.com/fullpipe-net/fullpipe/internal/turns"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/waits"
 	"github.com/fullpipe-net/fullpipe/internal/watch"
@@ -170,9 +172,25 @@ func watchMetrics(t *testing.T) string {
 	flows := []watch.Flow{{Direction: transfer.Up, Bytes: 1234, RTT: time.Millisecond,
 		Verdict: verdict.Verdict{Shares: verdict.Shares{verdict.Bottleneck: 1}},
 		Waits:   []waits.Wait{{Place: waits.Place{Kind: waits.Disk}, Time: time.Second}}}}
-	m.Add(&watch.View{Length: time.Second, Connections: []watch.Observed{{Connection: c, Flows: flows}},
-		Shifts: []paths.Event{{Shifts: []paths.Shift{{}}}}})
+	m.Add(&watch.View{Length: time.Second,
+		Connections: []watch.Observed{{Connection: c, Flows: flows, Turns: oneRequest()}},
+		Shifts:      []paths.Event{{Shifts: []paths.Shift{{}}}}})
 	return written(t, func(out *bytes.Buffer) error { return m.Write(out, false, "v") })
+}
+
+// oneRequest returns a turn of 33 ms, and a stall.
+func oneRequest() *segments.Requests {
+	var t turns.Tracker
+	t.AtEnd(true, 33_000_000)
+	request := turns.Packet{FromClient: true, Flags: turns.ACK, Payload: 200, Window: 65535}
+	t.Add(&request)
+	t.Add(&turns.Packet{At: 33_000_000, Flags: turns.ACK, Ack: 200, Payload: 400, Window: 65535})
+	request.At = 500_000_000
+	request.Seq = 200
+	request.Ack = 400
+	t.Add(&request)
+	t.Stalled[turns.Timeout][0] = turns.Total{Count: 1, Time: 200_000_000}
+	return &segments.Requests{Summary: t.Summary, Client: true}
 }
 
 func recheckMetrics(t *testing.T) string {
