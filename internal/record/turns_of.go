@@ -42,12 +42,15 @@ func slowestTurn(t *turns.Turn) SlowestTurn {
 	return s
 }
 
+// minStage is the least time of a stage, in nanoseconds: the kernel's round trips are whole microseconds.
+const minStage = 1_000
+
 func stagesOf(p *turns.Profile) (all []Stage) {
 	for stage := range turns.Stages {
 		for cause := range turns.Causes {
 			median := p.Median[stage][cause]
 			slowest := p.Slowest[stage][cause]
-			if median > 0 || slowest > 0 {
+			if max(median, slowest) >= minStage {
 				all = append(all, Stage{Stage: stage.String(), Cause: cause.String(), MedianS: seconds(median),
 					SlowestS: seconds(slowest)})
 			}
