@@ -74,9 +74,9 @@ type lostAt struct {
 	place     string
 }
 
-// lose counts the retransmitted payload of a flow by this host's places, and what was lost elsewhere: of a receiving flow
-// what they dropped.
-func (g *group) lose(f *Flow) {
+// addLosses adds the retransmitted payload of a flow by this host's places, and what was lost elsewhere. Of a receiving
+// flow it adds what they dropped.
+func (g *group) addLosses(f *Flow) {
 	l := f.Losses
 	if l == nil {
 		return
@@ -127,7 +127,7 @@ func (m *Metrics) Add(v *View) {
 			} else {
 				g.received += f.Bytes
 			}
-			g.lose(f)
+			g.addLosses(f)
 			for name, share := range f.Verdict.Shares {
 				g.limited[limitedBy{f.Direction, limiterLabel(f, name)}] += share * v.Span(s).Seconds()
 			}

@@ -204,28 +204,8 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 			return
 		}
 		if float64(bytes)*8 >= m.MinBps*length.Seconds() {
-			reached := a.ceilings.reached(&c.Snapshot)
-			seen := Observed{Connection: c, Symptoms: c.symptoms(), Length: length, SendBufferMax: reached.send,
-				ReceiveBufferMax: reached.receive}
-			if c.moves != nil {
-				seen.Requests = c.window.Requests(c.Handshake.SegmentSize())
-			}
-			c.Owner = owner(c) // a program that is known has a window of its own
-			if sent > 0 || unsent {
-				seen.Flows = append(seen.Flows, a.flow(c, transfer.Up))
-			}
-			if received > 0 || unread {
-				seen.Flows = append(seen.Flows, a.flow(c, transfer.Down))
-			}
-			slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
-			for i := range seen.Flows {
-				if cfg.Losses != nil {
-					seen.Flows[i].Losses = cfg.Losses(c.Local, c.Remote, seen.Flows[i].Direction)
-				}
-			}
-			if a.names != nil {
-				seen.Connection = a.names.connection(c)
-			}
+			seen := a.observe(c, cfg, sent > 0 || unsent, received > 0 || unread, owner)
+			seen.Length = length
 			v.Connections = append(v.Connections, seen)
 		}
 	})
@@ -233,6 +213,33 @@ func (a *Tracker) look(v *View, length time.Duration, cfg *Config, owner func(*C
 	v.addNeighbours(others, a, owner)
 	v.Totals.add(a.totals)
 	v.Standing += a.Len()
+}
+
+// observe returns what the period showed of a connection, with the directions that moved or should have.
+func (a *Tracker) observe(c *Connection, cfg *Config, up, down bool, owner func(*Connection) Owner) Observed {
+	reached := a.ceilings.reached(&c.Snapshot)
+	seen := Observed{Connection: c, Symptoms: c.symptoms(), SendBufferMax: reached.send,
+		ReceiveBufferMax: reached.receive}
+	if c.moves != nil {
+		seen.Requests = c.window.Requests(c.Handshake.SegmentSize())
+	}
+	c.Owner = owner(c) // a program that is known has a window of its own
+	if up {
+		seen.Flows = append(seen.Flows, a.flow(c, transfer.Up))
+	}
+	if down {
+		seen.Flows = append(seen.Flows, a.flow(c, transfer.Down))
+	}
+	slices.SortStableFunc(seen.Flows, func(a, b Flow) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	if cfg.Losses != nil {
+		for i := range seen.Flows {
+			seen.Flows[i].Losses = cfg.Losses(c.Local, c.Remote, seen.Flows[i].Direction)
+		}
+	}
+	if a.names != nil {
+		seen.Connection = a.names.connection(c)
+	}
+	return seen
 }
 
 // addTurns adds the turns of the period.
