@@ -74,8 +74,8 @@ type lostAt struct {
 	place     string
 }
 
-// addLosses adds the retransmitted payload of a flow by the place of loss, on this host or elsewhere. Of a receiving flow
-// it adds the payload that this host dropped.
+// addLosses adds the retransmitted payload of a flow by the place of loss, on this host or elsewhere. Of a receiving
+// flow it adds the payload that this host dropped.
 func (g *group) addLosses(f *Flow) {
 	l := f.Losses
 	if l == nil {
