@@ -210,6 +210,12 @@ var (
 	hasSteadyRate = fact("hasSteadyRate",
 		"the rate stays the same, or below that of the beginning after timeouts",
 		(*timeline).steadyRate, threshold.PolicedEven, threshold.FirstBurst)
+	losesAtOneWindow = fact("losesAtOneWindow",
+		"after a burst, most losses begin at the same bytes in flight, and far more is lost than was queued",
+		(*timeline).losesAtOneWindow, threshold.PolicedLosses, threshold.PolicedSpread, threshold.QueueOfLost,
+		threshold.DeliveryBurst)
+	isBlind = fact("isBlind", "a queue would be between the sender and the tap, where round trips do not show it",
+		(*timeline).blind)
 	isMarked = fact("isMarked",
 		"marks (ECN) reduced the congestion window more often than losses did",
 		func(t *timeline) bool { return t.marked && t.d.Marks > t.d.LossEvents },

@@ -46,10 +46,10 @@ var (
 	// A shaper's queue precedes its losses; random losses have no rate of their own.
 	isPoliced = rule.Define("isPoliced",
 		"losses of several segments without a queue before them, at the same bytes in flight and a steady rate",
-		rule.All(capturedLossEvents.AtLeast(threshold.PolicedEvents), rule.Not(isQueueing),
+		rule.All(capturedLossEvents.AtLeast(threshold.PolicedEvents), rule.Not(isQueueing), rule.Not(isBlind),
 			sliceCount.AtLeast(threshold.PolicedSlices),
 			lostSegments.AtLeast(threshold.LossInBursts, capturedLossEvents),
-			rule.Not(isQueuedBeforeLoss), hasSteadyRate))
+			rule.Not(isQueuedBeforeLoss), rule.Any(hasSteadyRate, losesAtOneWindow)))
 	synsDominate = rule.Define("synsDominate",
 		"lost SYNs, and not a congestion window, took most of congestion's time",
 		synWait.Above(threshold.HeadlineShare, congestionTime))

@@ -108,6 +108,8 @@ func (t *timeline) networkOf(i int) verdict.Name {
 		return verdict.Bottleneck
 	case (t.losing || t.marked) && t.recovering[i] && !t.repaired(s):
 		return t.lossOf(s)
+	case t.policed && t.full(s): // a sender that paces by its model of the path does not slow down after losses
+		return t.lossOf(s)
 	case t.full(s) && t.sentFaster:
 		return verdict.Bottleneck
 	case t.isShort && !t.losing:

@@ -64,6 +64,7 @@ type timeline struct {
 	inBursts        bool    // arrivesInBursts
 	serialised      bool    // blocks wait for the line alone
 	evenLoss        bool    // losses at the rate of the path, without the handshake
+	policed         bool    // isPoliced
 	belowSegment    bool    // less than a segment was outstanding at a time: no congestion window, no line was full
 	isShort         bool    // it ended before the congestion window had opened
 	unseenQueueTime float64 // time in which this tap does not see a queue, seconds
@@ -287,6 +288,7 @@ func newTimeline(c *flow.Connection, d *flow.Direction, others []Parallel, base 
 	t.isShort = t.short()
 	t.evenLoss = t.lossOrLink()
 	t.recovering = recoveries(outstanding, lost)
+	t.policed = t.losing && isPoliced.IsTrue(t)
 	if !t.losing && !t.marked {
 		t.openingSlices = opening(outstanding, speeds)
 		t.avoiding = t.avoidsCongestion()
