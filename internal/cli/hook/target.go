@@ -105,7 +105,7 @@ func (t *Target) run(ctx context.Context, values map[string]string, object []byt
 func (t *Target) post(ctx context.Context, object []byte) error {
 	pause := cmp.Or(t.Pause, webhookPause)
 	for try := 1; ; try++ {
-		again, err := t.postOnce(ctx, object)
+		again, err := Post(ctx, t.Webhook, object)
 		if err == nil || !again || t.Once || try == webhookTries {
 			return err
 		}
@@ -118,10 +118,11 @@ func (t *Target) post(ctx context.Context, object []byte) error {
 	}
 }
 
-func (t *Target) postOnce(ctx context.Context, object []byte) (again bool, err error) {
+// Post sends JSON to a URL. again reports whether a failure may be temporary.
+func Post(ctx context.Context, to string, object []byte) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, webhookTime)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Webhook, bytes.NewReader(object))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(object))
 	if err != nil {
 		return false, errors.New("not a URL that can be asked")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
 	"github.com/fullpipe-net/fullpipe/internal/render"
+	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/serverlog"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/web"
@@ -37,6 +38,9 @@ var untrusted = map[string]bool{"error": true, "refused": true}
 func printEvent(cmd *cobra.Command, out *serverlog.Log, e hub.Event) {
 	line := hubLine{At: time.Now().UTC(), Event: e.Kind, Agent: e.Agent, Run: e.Run, State: string(e.State),
 		Reason: string(e.Reason), Detail: e.Detail}
+	if e.Notice != nil {
+		line.Detail = strings.TrimSpace(text.IncidentNotice(e.Notice))
+	}
 	if e.Pair[0] != "" {
 		line.Pair = e.Pair[:]
 	}
@@ -55,16 +59,16 @@ func printLine(cmd *cobra.Command, out *serverlog.Log, line hubLine) {
 
 func (l hubLine) text(cmd *cobra.Command) string {
 	if console.WantsJSON(cmd) {
-		text, _ := json.Marshal(l) // texts and times
-		return string(text)
+		line, _ := json.Marshal(l) // texts and times
+		return string(line)
 	}
-	text := l.At.Format(time.TimeOnly) + "  " + l.Event
+	out := l.At.Format(time.TimeOnly) + "  " + l.Event
 	for _, word := range append([]string{l.Agent, l.By, l.State, l.Reason, l.Detail}, l.Pair...) {
 		if word != "" {
-			text += "  " + word
+			out += "  " + word
 		}
 	}
-	return render.Line(text)
+	return render.Line(out)
 }
 
 // recordChange stores a change that a user of the page or the API made. A refused one is printed.

@@ -26,7 +26,6 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/cli/hook"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/hub"
-	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/httpserver"
 	"github.com/fullpipe-net/fullpipe/internal/socket"
 	"github.com/fullpipe-net/fullpipe/internal/store"
@@ -41,6 +40,7 @@ type serveFlags struct {
 	caKey          string
 	nats           natsFlags
 	alerts         hook.Target
+	alertmanager   string
 	note           string
 }
 
@@ -54,7 +54,8 @@ admin, and the command that joins a host. One port serves the page, the API and 
 over TLS: agents pin the hub's own certificate authority by their token.`,
 		Example: `  fullpipe-hub serve
   fullpipe-hub serve --public https://hub.example.net:8443 --store postgres://fullpipe@db/fleet
-  fullpipe-hub serve --webhook https://alerts.example.net/hook`,
+  fullpipe-hub serve --webhook https://alerts.example.net/hook
+  fullpipe-hub serve --alertmanager https://alertmanager.example.net`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.use(cmd, func(ctx context.Context, dir string, fleet *store.Fleet) error {
@@ -76,6 +77,7 @@ over TLS: agents pin the hub's own certificate authority by their token.`,
 	flags.StringVar(&f.note, "note", "", "a line on every page")
 	f.nats.add(flags)
 	f.alerts.Register(flags)
+	flags.StringVar(&f.alertmanager, "alertmanager", "", "send the open incidents each minute to the Alertmanager at this `URL`")
 	return cmd
 }
 
@@ -91,7 +93,8 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	if (f.cert == "") != (f.key == "") {
 		return exit.Usage("--cert", "a certificate and its key belong together", "--cert FILE --key FILE")
 	}
-	if err := f.alerts.Check(); err != nil {
+	receivers, err := f.receivers()
+	if err != nil {
 		return err
 	}
 	defer console.LogStderr(cmd)()
@@ -119,8 +122,8 @@ func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command, dir string, fl
 	defer events.Close()
 	wire := &hub.Wire{}
 	h := hub.New(hub.Config{Fleet: fleet, Orders: wire, URLs: f.nats.urls(urls), OwnBus: f.nats.url == "",
-		Announce: wire.Announce, Event: func(e hub.Event) { printEvent(cmd, events, e) },
-		Send: func(ctx context.Context, n store.Notice, to mesh.Alert) error { return f.report(ctx, cmd, n, to) }})
+		Announce: wire.Announce, Event: func(e hub.Event) { printEvent(cmd, events, e) }, Receivers: receivers,
+		Send: f.report, Sync: newAlertmanagers(urls[0]).sync})
 	door, agentURLs, end, err := f.nats.start(ctx, dir, wire, h.Admit)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -58,17 +59,21 @@ type Config struct {
 	Lease time.Duration
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
-	// Send, if not nil, reports an incident to a receiver of the mesh file, or with the target "" of the command line. A
-	// notice that failed is repeated later.
+	// Receivers are the receivers of incidents beside those of the mesh file, by a name that none of those may have.
+	Receivers map[string]mesh.Alert
+	// Send reports an incident to its target, a receiver. A notice that failed is repeated later.
 	Send func(ctx context.Context, n store.Notice, to mesh.Alert) error
+	// Sync sends all that is open, or has ended lately, to the Alertmanager with this name.
+	Sync func(ctx context.Context, all []incident.Notice, name string, to mesh.Alert) error
 }
 
 // Event is an event of a hub.
 type Event struct {
-	Kind   string // leads, follows, joined, removed, away, back, started, ended, error
+	Kind   string // leads, follows, joined, removed, away, back, started, ended, incident, error
 	Agent  string // name
 	Run    string
-	Pair   [2]string // names
+	Pair   [2]string        // names
+	Notice *incident.Notice // of an incident
 	State  mesh.State
 	Reason mesh.Reason
 	Detail string
@@ -253,7 +258,7 @@ func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err erro
 	if err := h.judge(ctx, now); err != nil {
 		return now, err
 	}
-	if err := h.send(ctx, now); err != nil {
+	if err := errors.Join(h.send(ctx, now), h.sync(ctx, now)); err != nil {
 		return now, err
 	}
 	if !now.Before(h.trimAt) {
@@ -295,6 +300,7 @@ func (h *Hub) wakeAt(now time.Time) time.Time {
 	earlier(due, ok)
 	earlier(h.judging.next, !h.judging.next.IsZero())
 	earlier(h.outbox.next, !h.outbox.next.IsZero())
+	earlier(h.outbox.syncAt, !h.outbox.syncAt.IsZero())
 	earlier(h.book.Wake(now))
 	return next
 }

@@ -24,6 +24,8 @@ type judging struct {
 	last   time.Time
 	since  time.Time // when this hub began to lead: before, hosts had no hub to reach
 	frozen map[incident.Path]bool
+	// silences are those of the last judgement.
+	silences []incident.Silence
 }
 
 // noteChange judges the incidents soon. mu is locked.
@@ -52,14 +54,18 @@ func (h *Hub) judge(ctx context.Context, now time.Time) error {
 		return err
 	}
 	d := incident.Judge(state, func() string { return newID(now) })
-	notices := h.noticesOf(d.Notices, now)
+	notices := h.address(d.Notices, now)
 	if len(d.Incidents)+len(d.Pairs) > 0 {
 		if err := h.Fleet.SaveDecision(ctx, h.lead, d, notices, now); err != nil {
 			return err
 		}
 	}
+	for k := range d.Notices {
+		h.event(Event{Kind: "incident", Notice: &d.Notices[k]})
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.judging.silences = state.Silences
 	h.freeze(slices.Concat(d.Incidents, state.Incidents), now)
 	if h.judging.last.IsZero() { // the hub before may have ended before these were due
 		h.ask(h.withoutJob(d.Waiting), now)
@@ -72,6 +78,9 @@ func (h *Hub) judge(ctx context.Context, now time.Time) error {
 	}
 	if len(notices) > 0 {
 		h.sendAt(now)
+	}
+	if len(d.Incidents) > 0 && !h.outbox.syncAt.IsZero() {
+		h.outbox.syncAt = now
 	}
 	return nil
 }
@@ -174,31 +183,35 @@ func (h *Hub) stateOf(ctx context.Context, now time.Time) (s incident.State, err
 	return s, nil
 }
 
-// noticesOf addresses notices to the command line's receiver and to those of the mesh file.
-func (h *Hub) noticesOf(decided []incident.Notice, now time.Time) (all []store.Notice) {
-	if h.Send == nil {
-		return nil
-	}
+// address adds the names of hosts to notices, and returns them for each receiver.
+func (h *Hub) address(notices []incident.Notice, now time.Time) (all []store.Notice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, n := range decided {
-		n.Names = map[string]string{}
-		for id, m := range h.members {
-			if n.Incident.Concerns(id) {
-				n.Names[id] = m.Name
+	receivers := h.receivers()
+	for k := range notices {
+		n := &notices[k]
+		n.Names = h.namesIn(&n.Incident)
+		for name, alert := range receivers {
+			if alert.Alertmanager == "" && concerns(alert, &n.Incident) {
+				all = append(all, store.Notice{ID: newID(now), Target: name, At: now, Notice: *n})
 			}
-		}
-		targets := []string{""}
-		for name, alert := range h.mesh.Alerts {
-			if concerns(alert, &n.Incident) {
-				targets = append(targets, name)
-			}
-		}
-		for _, target := range targets {
-			all = append(all, store.Notice{ID: newID(now), Target: target, At: now, Notice: n})
 		}
 	}
 	return all
+}
+
+// readSilences judges the incidents if users have changed the silences.
+func (h *Hub) readSilences(ctx context.Context, now time.Time) error {
+	silences, err := h.Fleet.Silences(ctx, now)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.Equal(silences, h.judging.silences) {
+		h.noteChange(now)
+	}
+	return nil
 }
 
 // concerns reports whether an alert of the mesh file is for an incident.

@@ -73,7 +73,8 @@ func newIncidentWorld(t *testing.T) *incidentWorld {
 func (w *incidentWorld) start() {
 	w.t.Helper()
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.hub = New(Config{Fleet: w.fleet, Orders: w.world, Lease: time.Minute, Send: w.to.take})
+	w.hub = New(Config{Fleet: w.fleet, Orders: w.world, Lease: time.Minute, Send: w.to.take,
+		Receivers: map[string]mesh.Alert{"--webhook": {}}})
 	for w.hub.renew(w.ctx, time.Now()) == nil && !w.hub.leading {
 		time.Sleep(10 * time.Second)
 	}
@@ -281,7 +282,8 @@ func TestIncident_IdleHub(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 2, 1)
 				defer w.fleet.Close()
-				h := New(Config{Fleet: w.fleet, Orders: w, Lease: time.Minute, Send: send})
+				h := New(Config{Fleet: w.fleet, Orders: w, Lease: time.Minute, Send: send,
+					Receivers: map[string]mesh.Alert{"--webhook": {}}})
 				const lasts = time.Hour // the hosts are away: both are an incident
 				steps := 0
 				for end := time.Now().Add(lasts); time.Now().Before(end); steps++ {

@@ -17,14 +17,26 @@ const (
 // outbox sends the notices of the database. The database has them until their receiver has taken them.
 type outbox struct {
 	next    time.Time // when to look into the database; zero: not
+	syncAt  time.Time // when the Alertmanagers get all that is open; zero: there are none
 	targets map[string]*target
+}
+
+// target returns a receiver by name.
+func (o *outbox) target(name string) *target {
+	t := o.targets[name]
+	if t == nil {
+		t = &target{}
+		o.targets[name] = t
+	}
+	return t
 }
 
 // target is a receiver. Its notices are sent one after the other.
 type target struct {
-	busy  bool
-	pause time.Duration
-	next  time.Time // not before
+	busy    bool
+	failing bool // the last message to an Alertmanager failed
+	pause   time.Duration
+	next    time.Time // not before
 }
 
 // send starts sending what waits, if it is time to.
@@ -46,20 +58,17 @@ func (h *Hub) send(ctx context.Context, now time.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.outbox.next = time.Time{}
+	receivers := h.receivers()
 	for name, notices := range byTarget {
-		t := h.outbox.targets[name]
-		if t == nil {
-			t = &target{}
-			h.outbox.targets[name] = t
-		}
+		t := h.outbox.target(name)
 		switch {
 		case t.busy: // it looks again at its end
 		case now.Before(t.next):
 			h.sendAt(t.next)
 		default:
-			alert, known := h.mesh.Alerts[name]
+			alert, known := receivers[name]
 			t.busy = true
-			h.work.Go(func() { h.deliver(ctx, t, alert, known || name == "", notices) })
+			h.work.Go(func() { h.deliver(ctx, t, alert, known, notices) })
 		}
 	}
 	return nil
@@ -72,8 +81,7 @@ func (h *Hub) sendAt(at time.Time) {
 	}
 }
 
-// deliver sends notices to one receiver until one fails. Those of a receiver that is no longer in the mesh file are
-// dropped.
+// deliver sends notices to one receiver until one fails. Those of a receiver that no longer exists are dropped.
 func (h *Hub) deliver(ctx context.Context, t *target, alert mesh.Alert, known bool, notices []store.Notice) {
 	var err error
 	for _, n := range notices {

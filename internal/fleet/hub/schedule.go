@@ -64,6 +64,9 @@ func (h *Hub) refresh(ctx context.Context, now time.Time) error {
 		}
 		h.version = version
 	}
+	if err := h.readSilences(ctx, now); err != nil {
+		return err
+	}
 	return h.openJobs(ctx, now)
 }
 
@@ -224,6 +227,7 @@ func (h *Hub) setPlan(m *mesh.Mesh, plan *mesh.Plan, charges []mesh.Charge, quie
 	}
 	h.mesh = m
 	h.pairs = pairs
+	h.outbox.syncAt = now
 	h.noteChange(now)
 	h.dues = dueQueue{}
 	for key, p := range pairs {

@@ -123,9 +123,11 @@ const (
 
 // Incident is what is wrong at one place. From its Opened to its Resolved it is open.
 type Incident struct {
-	ID        string    `json:"id"`
-	Cause     Cause     `json:"cause"`
-	Symptoms  []Symptom `json:"symptoms"` // the gravest first
+	ID       string    `json:"id"`
+	Cause    Cause     `json:"cause"`
+	Symptoms []Symptom `json:"symptoms"`       // the gravest first
+	Site     string    `json:"site,omitempty"` // of its host, or of all its hosts; or itself
+	// Limiter is the one that is the incident, otherwise the one that most of its paths had when it opened.
 	Limiter   string    `json:"limiter,omitempty"`
 	Window    int64     `json:"window_bytes,omitempty"`
 	Confirmed bool      `json:"confirmed"` // the paths that share an end or a link were tested

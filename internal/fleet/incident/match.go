@@ -178,12 +178,30 @@ func (m *matching) update(known *Incident, found []finding) {
 			known.Paths = append(known.Paths, m.pathOf(i))
 		}
 	}
+	if known.Limiter == "" {
+		known.Limiter = mostOf(known.Paths)
+	}
 	m.setSites(known)
+}
+
+// mostOf returns the limiter of more than half of the paths, "" if there is none.
+func mostOf(paths []Path) string {
+	counts := map[string]int{}
+	for _, p := range paths {
+		counts[p.Limiter]++
+	}
+	for limiter, n := range counts {
+		if 2*n > len(paths) {
+			return limiter
+		}
+	}
+	return ""
 }
 
 // setSites sets the sites and the task of an incident.
 func (m *matching) setSites(known *Incident) {
 	known.Sites = nil
+	known.Site = ""
 	known.Task = ""
 	site := func(name string) {
 		if name != "" && !slices.Contains(known.Sites, name) {
@@ -207,6 +225,22 @@ func (m *matching) setSites(known *Incident) {
 		}
 	}
 	slices.Sort(known.Sites)
+	known.Site = m.siteOf(known.Cause)
+}
+
+// siteOf returns the site of a cause: its own, that of its host, or that of both hosts of a path.
+func (m *matching) siteOf(c Cause) (site string) {
+	if c.Kind.Noun() == "site" {
+		return c.ID
+	}
+	for n, id := range strings.Fields(c.ID) {
+		at := slices.IndexFunc(m.Hosts, func(h Host) bool { return h.ID == id })
+		if c.Kind == OneLink || at < 0 || n > 0 && m.Hosts[at].Site != site {
+			return ""
+		}
+		site = m.Hosts[at].Site
+	}
+	return site
 }
 
 // left returns how many directions of an incident are still off, and whether it is open which. When one is back, the

@@ -71,12 +71,14 @@ type Limits struct {
 	MostFull float64 `toml:"most-full"` // greatest share of the time that runs occupy a host or link; 0 is 0.6
 }
 
-// Alert is a webhook that gets incidents. It has no program: an admin can change the mesh from the page, and only the
-// command line starts programs on the hub's host.
+// Alert is a receiver of incidents: a webhook or an Alertmanager. It has no program: an admin can change the mesh from
+// the page, and only the command line starts programs on the hub's host.
 type Alert struct {
-	Webhook string   `toml:"webhook"`
-	On      []string `toml:"on"`    // of Changes; none is all
-	Sites   []string `toml:"sites"` // incidents that concern one of these sites; none is all
+	Webhook string `toml:"webhook"`
+	// Alertmanager is the URL below which its API is.
+	Alertmanager string   `toml:"alertmanager"`
+	On           []string `toml:"on"`    // of Changes; none is all
+	Sites        []string `toml:"sites"` // incidents that concern one of these sites; none is all
 }
 
 // Bytes is a size, such as "200MB" in the file.
@@ -115,7 +117,7 @@ const (
 // keys are the names of all settings, for suggestions.
 var keys = []string{"site", "link", "task", "limits", "alert", "agents", "labels", "uplink", "day-bytes", "between",
 	"from", "to", "neighbours", "per-site", "every", "time", "most", "streams", "congestion", "quiet-hours",
-	"zone", "most-full", "webhook", "on", "sites"}
+	"zone", "most-full", "webhook", "alertmanager", "on", "sites"}
 
 // Parse parses a mesh file and fills in the defaults. The error lists every fault that it finds, one on each line.
 func Parse(text []byte) (*Mesh, error) {
@@ -212,8 +214,15 @@ func (m *Mesh) checkMembers(n string, task Task, fault func(where, format string
 
 func (m *Mesh) checkAlert(n string, fault func(where, format string, args ...any)) {
 	alert := m.Alerts[n]
-	if err := CheckWebhook(alert.Webhook); err != nil {
-		fault("alert."+n+".webhook", err.Error())
+	key, address := "webhook", alert.Webhook
+	if alert.Alertmanager != "" {
+		key, address = "alertmanager", alert.Alertmanager
+	}
+	if err := CheckWebhook(address); err != nil {
+		fault("alert."+n+"."+key, err.Error())
+	}
+	if alert.Alertmanager != "" && alert.Webhook != "" {
+		fault("alert."+n, "has webhook and alertmanager: make an alert of each")
 	}
 	checkOn(n, alert.On, fault)
 	for _, site := range alert.Sites {

@@ -81,6 +81,8 @@ func TestParse_Faults(t *testing.T) {
 		{"[alert.a]\nwebhook = \"http://127.0.0.1@198.51.100.7/\"", "unencrypted"},
 		{"[alert.a]\nwebhook = \"https:///hook\"", "alert.a.webhook: is not a URL"},
 		{"[alert.a]\nsites = [\"x\"]", "alert.a.webhook: is not a URL"},
+		{"[alert.a]\nalertmanager = \"http://am.example.net:9093\"", "alert.a.alertmanager: reports about your paths"},
+		{"[alert.a]\nalertmanager = \"https://am\"\nwebhook = \"https://b\"", "alert.a: has webhook and alertmanager"},
 		{"[alert.a]\nwebhook = \"https://b.example.net\"\nsites = [\"x\"]", "alert.a.sites: there is no site"},
 		{"[alert.a]\nwebhook = \"https://b.example.net\"\nprogram = \"/bin/sh\"", "program"},
 		{"[alert.a]\nwebhook = \"https://b.example.net\"\non = [\"dipp\", \"rtt\"]", `alert.a.on: there is no change "dipp" (dip?)`},

@@ -99,13 +99,19 @@ func IncidentNotice(n *incident.Notice) string {
 	default:
 		b.WriteString(string(n.Change) + ": ")
 	}
-	b.WriteString(IncidentHeadline(i, n.Names) + ", since " + i.SinceAt.UTC().Format("2006-01-02 15:04 UTC") + "\n")
+	return b.String() + IncidentText(i, n.Names)
+}
+
+// IncidentText describes an incident with its first paths.
+func IncidentText(i *incident.Incident, names map[string]string) string {
+	var b strings.Builder
+	b.WriteString(IncidentHeadline(i, names) + ", since " + i.SinceAt.UTC().Format("2006-01-02 15:04 UTC") + "\n")
 	for k, p := range i.Paths {
 		if k == maxIncidentPaths {
 			fmt.Fprintf(&b, "  and %d more\n", len(i.Paths)-k)
 			break
 		}
-		b.WriteString("  " + IncidentPath(&p, n.Names) + "\n")
+		b.WriteString("  " + IncidentPath(&p, names) + "\n")
 	}
 	return b.String()
 }
