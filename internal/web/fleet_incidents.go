@@ -4,15 +4,19 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // FleetIncidents is the document of a fleet's open incidents, and of those resolved within the last week.
@@ -127,16 +131,17 @@ const maxSilence = 90 * 24 * time.Hour
 
 // addSilence makes a silence from kind, name and for.
 func (s *Server) addSilence(r *http.Request) (any, error) {
-	lasts, err := time.ParseDuration(r.FormValue("for"))
-	if err != nil || lasts <= 0 || lasts > maxSilence {
-		return nil, &requestError{http.StatusBadRequest, fmt.Sprintf("%.60q is no time up to 2160h", r.FormValue("for")),
-			"?kind=host&name=NAME&for=8h"}
-	}
-	one, err := NewSilence(r.FormValue("kind"), r.FormValue("name"), time.Now().Add(lasts), visitorOf(r.Context()).name)
+	const remedy = "?kind=host&name=NAME&for=8h"
+	lasts, err := units.ParseTime(r.FormValue("for"))
 	if err != nil {
-		return nil, &requestError{http.StatusBadRequest, err.Error(), "?kind=host&name=NAME&for=8h"}
+		return nil, &requestError{http.StatusBadRequest, err.Error(), remedy}
 	}
-	if err := s.cfg.Fleet.Store.AddSilence(r.Context(), one); err != nil {
+	err = s.cfg.Fleet.Silence(r.Context(), r.FormValue("kind"), r.FormValue("name"), lasts, visitorOf(r.Context()).name)
+	var refused *SilenceError
+	if errors.As(err, &refused) {
+		return nil, &requestError{http.StatusBadRequest, err.Error(), remedy}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.fleetIncidents(r)
@@ -145,19 +150,63 @@ func (s *Server) addSilence(r *http.Request) (any, error) {
 // silenceKinds are the kinds of silences.
 var silenceKinds = []string{"host", "site", "link", "path"}
 
-// NewSilence returns a silence of a host, a site, a link, or a path: two hosts, "A B".
-func NewSilence(kind, name string, until time.Time, by string) (s incident.Silence, err error) {
-	ends := len(strings.Fields(name))
+// SilenceError says why there is no such silence.
+type SilenceError struct{ text string }
+
+func (e *SilenceError) Error() string { return e.text }
+
+// Silence suppresses the reports of a host, a site, a link, or a path, which is two hosts: "A B". The error is a
+// SilenceError if there is no such thing.
+func (f *Fleet) Silence(ctx context.Context, kind, name string, lasts time.Duration, by string) error {
+	refused := func(format string, args ...any) error { return &SilenceError{fmt.Sprintf(format, args...)} }
+	ends := strings.Fields(name)
 	switch {
 	case !slices.Contains(silenceKinds, kind):
-		return s, fmt.Errorf("%.60q is not one of %s", kind, strings.Join(silenceKinds, ", "))
-	case kind == "path" && ends != 2:
-		return s, fmt.Errorf("a path is two hosts: %.60q is not A B", name)
-	case kind != "path" && ends != 1 || len(name) > 200:
-		return s, fmt.Errorf("%.60q is not the name of a %s", name, kind)
+		return refused("%.60q is not one of %s", kind, strings.Join(silenceKinds, ", "))
+	case kind == "path" && len(ends) != 2:
+		return refused("%.60q: a path is two hosts, as in \"A B\"", name)
+	case kind != "path" && len(ends) != 1:
+		return refused("%.60q is not the name of a %s", name, kind)
+	case lasts <= 0 || lasts > maxSilence:
+		return refused("%s is not a time up to %s", units.Time(lasts), units.Time(maxSilence))
 	}
-	return incident.Silence{ID: rand.Text(), Kind: kind, Name: strings.Join(strings.Fields(name), " "), Until: until,
-		By: by}, nil
+	known, err := f.namesOf(ctx, kind)
+	if err != nil {
+		return err
+	}
+	for _, end := range ends {
+		if !slices.Contains(known, end) {
+			return refused("there is no %s %.60q", strings.Replace(kind, "path", "host", 1), end)
+		}
+	}
+	return f.Store.AddSilence(ctx, incident.Silence{ID: strings.ToLower(rand.Text()[:8]), Kind: kind,
+		Name: strings.Join(ends, " "), Until: time.Now().Add(lasts), By: by})
+}
+
+// silenceCommand returns the command that silences an open incident, "" if it has none.
+func silenceCommand(i *FleetIncident) string {
+	noun := i.Kind.Noun()
+	if !i.ResolvedAt.IsZero() || i.Silenced || !slices.Contains(silenceKinds, noun) {
+		return ""
+	}
+	return "fullpipe-hub silence " + noun + " " + i.Name + " --for 8h"
+}
+
+// namesOf returns what can be silenced.
+func (f *Fleet) namesOf(ctx context.Context, kind string) ([]string, error) {
+	if kind == "host" || kind == "path" {
+		names, err := f.names(ctx)
+		return slices.Collect(maps.Values(names)), err
+	}
+	text, _, err := f.Store.Mesh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mesh.Parse([]byte(text))
+	if err != nil || kind == "site" {
+		return slices.Collect(maps.Keys(m.Sites)), err
+	}
+	return slices.Collect(maps.Keys(m.Links)), nil
 }
 
 func (s *Server) removeSilence(r *http.Request) (any, error) {

@@ -104,7 +104,7 @@ func TestFleet_Roles(t *testing.T) {
 	}{
 		{"GET", "/fleet", Viewer, ""}, {"GET", "/fleet/hosts", Viewer, ""}, {"GET", "/fleet/runs", Viewer, ""},
 		{"GET", "/fleet/incidents", Viewer, ""}, {"GET", "/api/v1/fleet/incidents", Viewer, ""},
-		{"POST", "/api/v1/fleet/silences?kind=host&name=a&for=1h", Operator, ""},
+		{"POST", "/api/v1/fleet/silences?kind=host&name=host<0>&for=1h", Operator, ""},
 		{"DELETE", "/api/v1/fleet/silences/x", Operator, ""},
 		{"GET", "/fleet/events", Viewer, ""}, {"GET", "/fleet/mesh", Viewer, ""}, {"GET", "/metrics", Viewer, ""},
 		{"GET", "/api/v1/fleet/grid", Viewer, ""}, {"GET", "/api/v1/fleet/hosts", Viewer, ""},

@@ -82,7 +82,7 @@ var routes = map[string]described{
 		summary:  "hub: suppress reports of a host, site, link or path for a time; operators only",
 		document: &FleetIncidents{}, parameters: []string{"kind|string|host, site, link or path",
 			"name|string|its name; of a path two hosts: A B", "for|string|such as 8h, at most 2160h"},
-		call: "/api/v1/fleet/silences?kind=host&name=a&for=1h"},
+		call: "/api/v1/fleet/silences?kind=host&name=host%3C0%3E&for=1h"},
 	"DELETE /api/v1/fleet/silences/{id}": {summary: "hub: end a silence; operators only", document: &FleetIncidents{},
 		call: "/api/v1/fleet/silences/x"},
 	"GET /api/v1/fleet/mesh": {summary: "hub: the mesh file in use", document: &FleetMesh{}, call: "/api/v1/fleet/mesh"},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fullpipe-net/fullpipe/internal/cli/console"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
@@ -41,6 +42,8 @@ func TestCommands_BusyDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	silence := incident.Silence{ID: "known", Kind: "host", Name: "b", Until: time.Now().Add(time.Hour)}
+	must.Do(t, f.AddSilence(t.Context(), silence))
 	tx := must.Get(busy.Begin())(t)
 	t.Cleanup(func() { _ = tx.Rollback() }) // the parallel tests run after this function
 
@@ -60,6 +63,9 @@ func TestCommands_BusyDatabase(t *testing.T) {
 		"grid":          {},
 		"runs":          {},
 		"test":          {args: []string{"a", "b"}, writes: true},
+		"incidents":     {},
+		"silence":       {args: []string{"host", "a"}, writes: true},
+		"silence end":   {args: []string{"known"}, writes: true},
 		"user":          {},
 		"user add":      {args: []string{"ann"}, writes: true},
 		"user remove":   {args: []string{"ann"}, writes: true},

@@ -82,7 +82,7 @@ shows the limiter of each path.
 	flags.StringVar(&o.store, "store", "", "`URL` of a PostgreSQL database; default: $FULLPIPE_HUB_STORE, or a "+
 		"file in the state directory")
 	root.AddCommand(newServe(o), newToken(o), newMesh(o), newAgents(o), newGrid(o), newRuns(o), newTest(o),
-		newUsers(o), newLog(o), newBackup(o))
+		newIncidents(o), newSilence(o), newUsers(o), newLog(o), newBackup(o))
 	return root
 }
 
