@@ -103,7 +103,6 @@ type finding struct {
 	since     time.Time
 	confirmed bool
 	waits     bool // for tests that name the cause
-	key       string
 }
 
 // grouping puts directions into findings: those of a common cause first. off has the directions with the symptom; known
