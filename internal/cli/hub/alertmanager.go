@@ -15,7 +15,7 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 )
 
-// alertLasts is how long an Alertmanager keeps an alert that is not sent again: longer than a hub's restart.
+// alertLasts is how long an Alertmanager keeps an alert that is not repeated: longer than a hub's restart.
 const alertLasts = 10 * time.Minute
 
 // alert is an alert in the API v2 of Alertmanager. Labels are its identity.
@@ -38,8 +38,8 @@ func newAlertmanagers(page string) *alertmanagers {
 	return &alertmanagers{page: page, sent: map[string]map[string]alert{}}
 }
 
-// sync sends all incidents to one Alertmanager. An incident whose labels have changed is another alert there: the earlier
-// one ends.
+// sync sends all incidents to one Alertmanager. An incident whose labels have changed is another alert there: the
+// earlier one ends.
 func (a *alertmanagers) sync(ctx context.Context, all []incident.Notice, name string, to mesh.Alert) error {
 	a.mu.Lock()
 	before := a.sent[name]

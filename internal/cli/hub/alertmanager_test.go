@@ -72,7 +72,7 @@ func (a *alertmanagerServer) restart() {
 	a.alerts = map[string]postedAlert{}
 }
 
-// firing returns what is open, by its labels.
+// firing returns the open alerts by their labels.
 func (a *alertmanagerServer) firing(now time.Time) (all []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,12 +96,12 @@ func (noOrders) Ping(context.Context, string, string) bool { return false }
 func (noOrders) AnotherLeads(context.Context, string) bool { return false }
 func (noOrders) Disconnect(string)                         {}
 
-// TestAlertmanager checks that an Alertmanager has the open incidents: also 2 minutes after it was restarted, and without
-// those that a silence covers. An incident that ends is not open there, nor is one of a hub that has gone.
+// TestAlertmanager checks that an Alertmanager has the open incidents: also 2 minutes after it was restarted, and
+// without those that a silence covers. An incident that ends is not open there.
 func TestAlertmanager(t *testing.T) {
 	am := &alertmanagerServer{alerts: map[string]postedAlert{}}
 	server := httptest.NewUnstartedServer(am)
-	server.Config.SetKeepAlivesEnabled(false) // an idle connection would hold the virtual clock
+	server.Config.SetKeepAlivesEnabled(false) // an idle connection would stop the virtual clock
 	server.Start()
 	defer server.Close()
 	synctest.Test(t, func(t *testing.T) {

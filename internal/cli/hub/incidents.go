@@ -64,9 +64,11 @@ func printIncidents(cmd *cobra.Command, doc *web.FleetIncidents) error {
 func newSilence(o *options) *cobra.Command {
 	var lasts time.Duration
 	cmd := &cobra.Command{Use: "silence host|site|link|path NAME...",
-		Short:   "send no reports of a host, site, link or path for a time",
-		Example: "  fullpipe-hub silence host ber-1 --for 8h\n  fullpipe-hub silence path ber-1 fra-2\n  fullpipe-hub silence end ID",
-		Args:    cobra.MinimumNArgs(2), RunE: func(cmd *cobra.Command, args []string) error {
+		Short: "send no reports of a host, site, link or path for a time",
+		Example: `  fullpipe-hub silence host ber-1 --for 8h
+  fullpipe-hub silence path ber-1 fra-2
+  fullpipe-hub silence end ID`,
+		Args: cobra.MinimumNArgs(2), RunE: func(cmd *cobra.Command, args []string) error {
 			return o.use(cmd, func(ctx context.Context, _ string, f *store.Fleet) error {
 				name := strings.Join(args[1:], " ")
 				err := (&web.Fleet{Store: f}).Silence(ctx, args[0], name, lasts, userName())

@@ -77,7 +77,8 @@ over TLS: agents pin the hub's own certificate authority by their token.`,
 	flags.StringVar(&f.note, "note", "", "a line on every page")
 	f.nats.add(flags)
 	f.alerts.Register(flags)
-	flags.StringVar(&f.alertmanager, "alertmanager", "", "send the open incidents each minute to the Alertmanager at this `URL`")
+	flags.StringVar(&f.alertmanager, "alertmanager", "", "send the open incidents each minute to the "+
+		"Alertmanager at this `URL`")
 	return cmd
 }
 

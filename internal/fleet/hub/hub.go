@@ -59,7 +59,7 @@ type Config struct {
 	Lease time.Duration
 	// Event, if not nil, receives what happens. It must not block.
 	Event func(Event)
-	// Receivers are the receivers of incidents beside those of the mesh file, by a name that none of those may have.
+	// Receivers are receivers of incidents in addition to the mesh file's. None of those may have their names.
 	Receivers map[string]mesh.Alert
 	// Send reports an incident to its target, a receiver. A notice that failed is repeated later.
 	Send func(ctx context.Context, n store.Notice, to mesh.Alert) error

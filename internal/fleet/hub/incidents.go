@@ -121,15 +121,30 @@ func (h *Hub) withoutJob(pairs []string) []string {
 	return slices.DeleteFunc(pairs, func(key string) bool { return open[key] })
 }
 
-// readFrozen reads which directions open incidents have, for the results that this hub stores.
-func (h *Hub) readFrozen(ctx context.Context, now time.Time) error {
-	incidents, err := h.Fleet.Incidents(ctx, now)
+// readIncidents reads which directions open incidents have, for the results that this hub stores; a hub that leads
+// decides that itself. It judges the incidents if users have changed the silences.
+func (h *Hub) readIncidents(ctx context.Context, now time.Time) error {
+	if !h.leading || h.judging.frozen == nil {
+		incidents, err := h.Fleet.Incidents(ctx, now)
+		if err != nil {
+			return err
+		}
+		h.mu.Lock()
+		h.freeze(incidents, now)
+		h.mu.Unlock()
+	}
+	if !h.leading {
+		return nil
+	}
+	silences, err := h.Fleet.Silences(ctx, now)
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.freeze(incidents, now)
+	if !slices.Equal(silences, h.judging.silences) {
+		h.noteChange(now)
+	}
 	return nil
 }
 
@@ -198,20 +213,6 @@ func (h *Hub) address(notices []incident.Notice, now time.Time) (all []store.Not
 		}
 	}
 	return all
-}
-
-// readSilences judges the incidents if users have changed the silences.
-func (h *Hub) readSilences(ctx context.Context, now time.Time) error {
-	silences, err := h.Fleet.Silences(ctx, now)
-	if err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !slices.Equal(silences, h.judging.silences) {
-		h.noteChange(now)
-	}
-	return nil
 }
 
 // concerns reports whether an alert of the mesh file is for an incident.

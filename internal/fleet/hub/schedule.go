@@ -49,10 +49,8 @@ func (h *Hub) refresh(ctx context.Context, now time.Time) error {
 	if err := h.refreshMembers(ctx, now); err != nil {
 		return err
 	}
-	if !h.leading || h.judging.frozen == nil {
-		if err := h.readFrozen(ctx, now); err != nil || !h.leading {
-			return err
-		}
+	if err := h.readIncidents(ctx, now); err != nil || !h.leading {
+		return err
 	}
 	text, version, err := h.Fleet.Mesh(ctx)
 	if err != nil {
@@ -63,9 +61,6 @@ func (h *Hub) refresh(ctx context.Context, now time.Time) error {
 			return err
 		}
 		h.version = version
-	}
-	if err := h.readSilences(ctx, now); err != nil {
-		return err
 	}
 	return h.openJobs(ctx, now)
 }

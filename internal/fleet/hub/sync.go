@@ -28,8 +28,8 @@ func (h *Hub) receivers() map[string]mesh.Alert {
 	return all
 }
 
-// sync starts sending the incidents to each Alertmanager, if it is time to. Nothing waits for one that is away: the next
-// message has all.
+// sync starts sending the incidents to each Alertmanager, if it is time to. Nothing waits for one that is away: the
+// next message has all.
 func (h *Hub) sync(ctx context.Context, now time.Time) error {
 	h.mu.Lock()
 	due := !h.outbox.syncAt.IsZero() && !now.Before(h.outbox.syncAt)

@@ -11,6 +11,7 @@ package mesh
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -214,11 +215,11 @@ func (m *Mesh) checkMembers(n string, task Task, fault func(where, format string
 
 func (m *Mesh) checkAlert(n string, fault func(where, format string, args ...any)) {
 	alert := m.Alerts[n]
-	key, address := "webhook", alert.Webhook
+	key := "webhook"
 	if alert.Alertmanager != "" {
-		key, address = "alertmanager", alert.Alertmanager
+		key = "alertmanager"
 	}
-	if err := CheckWebhook(address); err != nil {
+	if err := CheckWebhook(cmp.Or(alert.Alertmanager, alert.Webhook)); err != nil {
 		fault("alert."+n+"."+key, err.Error())
 	}
 	if alert.Alertmanager != "" && alert.Webhook != "" {
