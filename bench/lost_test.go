@@ -80,7 +80,8 @@ ip neigh replace 198.18.0.2 lladdr $(ip -o link show v1 | grep -o 'ether [^ ]*' 
 touch $DIR/ready
 `
 	untilReady = "until [ -e $DIR/ready ]; do sleep 0.05; done; sleep 0.5\n"
-	// shortOfMemory limits the memory of the receiving program's TCP sockets (cgroup v1).
+	// shortOfMemory limits the memory of the receiving program's TCP sockets (cgroup v1). A packet that is lost on the
+	// way makes it keep others.
 	shortOfMemory = `
 mkdir -p $CGROUP; echo $MEM > $CGROUP/memory.kmem.tcp.limit_in_bytes; echo $$ > $CGROUP/cgroup.procs
 `
@@ -90,16 +91,16 @@ mkdir -p $CGROUP; echo $MEM > $CGROUP/memory.kmem.tcp.limit_in_bytes; echo $$ > 
 var lossCases = []lossCase{
 	{name: "the sender's nft output", near: fmt.Sprintf(lossRule, "output"), want: "sender-host/firewall",
 		silent: true},
-	{name: "the sender's qdisc", near: "tc qdisc replace dev lab0 root tbf rate ${RATE}mbit burst 5kb limit 20kb\n",
+	{name: "the sender's qdisc", near: "tc qdisc replace dev lab0 root tbf rate ${RATE}mbit burst 2kb limit 20kb\n",
 		measure: "--parallel 4", want: "sender-host/queue", silent: true},
 	{name: "the wire", path: ",loss=$LOSS%", want: documents.BetweenHosts},
 	{name: "a router", near: fmt.Sprintf(lossRule, "forward") + routed, command: behindRouter, want: documents.BetweenHosts},
 	{name: "the receiver's nft input", far: fmt.Sprintf(lossRule, "input"), want: "receiver-host/firewall"},
-	{name: "the receiver's socket buffer", far: shortOfMemory, want: "receiver-host/socket"},
+	{name: "the receiver's socket buffer", path: ",loss=0.05%", far: shortOfMemory, want: "receiver-host/socket"},
 	{name: "the receiver's backlog", path: ",up.aggregate=$WAIT", far: flooded, near: untilReady,
 		want: "receiver-host/backlog"},
 	{name: "the UDP socket's buffer", far: stopsAtTimes, measure: "--udp --rate 50mbit", want: "receiver-host/socket"},
-	{name: "a bridge's queue", near: bridged + "tc qdisc replace dev v0 root tbf rate ${RATE}mbit burst 5kb limit 20kb\n",
+	{name: "a bridge's queue", near: bridged + "tc qdisc replace dev v0 root tbf rate ${RATE}mbit burst 2kb limit 20kb\n",
 		measure: "--parallel 4", want: "sender-host/queue", silent: true},
 	{name: "packets over the MTU", path: ",mtu=$MTU,icmp=drop", near: "sysctl -qw net.ipv4.tcp_mtu_probing=1\n",
 		want: documents.BetweenHosts},
@@ -244,8 +245,8 @@ func (c *lossCase) run(t *testing.T, traced bool, rate int) (d lossResult) {
 	n := []int{50, 200, 1000}[rate]
 	numbers := map[string]string{"N": fmt.Sprint(n), "LOSS": fmt.Sprintf("%g", 100/float64(n)),
 		"RATE": []string{"20", "40", "80"}[rate], "MTU": []string{"1200", "1300", "1400"}[rate],
-		"STOP": []string{"0.04", "0.06", "0.1"}[rate], "WAIT": []string{"4ms", "5ms", "7ms"}[rate],
-		"MEM": []string{"100000", "200000", "300000"}[rate], "DIR": dir, "CGROUP": cgroup, "F": harness.Program(t),
+		"STOP": []string{"0.04", "0.06", "0.1"}[rate], "WAIT": []string{"5ms", "6ms", "8ms"}[rate],
+		"MEM": []string{"100000", "150000", "200000"}[rate], "DIR": dir, "CGROUP": cgroup, "F": harness.Program(t),
 		"FULLPIPE_KEY": harness.TuneKey,
 		"MEASURE":      prefix + "$F measure $FULLPIPE_FAR --time 3s --json " + c.measure,
 		"FAR":          c.far + "exec " + prefix + "$F serve --quiet " + drops}

@@ -153,6 +153,10 @@ func TestWatch(t *testing.T) {
 			lost.Queue, "QDISC_DROP", "near"},
 		{"the sender's queue, IPv6", tbf, "tc qdisc del dev near root", "[fd09::2]:7000", false,
 			lost.Queue, "QDISC_DROP", "near"},
+		{"a bridge's port, which TCP does not hear of", `ip addr flush dev near; ip link add br0 type bridge
+			ip link set near master br0; ip link set br0 up; ip addr add 10.9.0.1/24 dev br0
+			` + tbf, `ip link del br0; ip addr add 10.9.0.1/24 dev near; ip addr add fd09::1/64 dev near nodad
+			tc qdisc del dev near root`, "10.9.0.2:7000", false, lost.Queue, "QDISC_DROP", "near"},
 		{"refused here, and lost at the far end",
 			nft("output", "tcp dport 7000 tcp flags & syn == 0") + "\n" + inFar + nft("input", "tcp dport 7000"),
 			"nft delete table inet t; " + inFar + "nft delete table inet t", "10.9.0.2:7000", false,
@@ -184,6 +188,9 @@ func TestWatch(t *testing.T) {
 			if lost.KindOf(p.Reason) != tt.want || p.Reason != tt.reason || p.Device != tt.device || p.Forwarded ||
 				p.Dropped == 0 {
 				t.Errorf("%+v", p)
+			}
+			if lacks := c.Bytes - p.Bytes; tt.want == lost.Queue && lacks > c.Bytes/10 {
+				t.Errorf("%d of %d retransmitted bytes are not explained", lacks, c.Bytes)
 			}
 			// TCP knows that the packet was refused, except for a SYN.
 			if refused := tt.want == lost.Firewall && !tt.down; refused && p.Bytes > 1 {

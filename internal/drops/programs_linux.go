@@ -35,6 +35,7 @@ const (
 const (
 	record  = -recordSize
 	scratch = record - 8 // a pointer or a number that the kernel read
+	output  = scratch - 8
 )
 
 // maxReason is the greatest reason of the kernel's own. Greater ones belong to subsystems such as
@@ -175,7 +176,8 @@ const (
 
 // unsent writes the port of the socket that sends a packet, and the range of its first segment that
 // TCP has not sent: while TCP transmits a segment for the first time, it is still that one. It goes
-// to the label device where there is none.
+// to the label device where there is none, and for a packet that has left the device that TCP gave it
+// to: a bridge, for instance, does not return that one of its ports dropped the packet.
 func unsent(at layout, skb, socket, segment asm.Register) asm.Instructions {
 	queue := at("sock", "sk_write_queue")
 	code := read(scratch, 8, skb, at("sk_buff", "sk"))
@@ -187,7 +189,18 @@ func unsent(at layout, skb, socket, segment asm.Register) asm.Instructions {
 		asm.LoadMem(asm.R1, asm.RFP, scratch, asm.Byte),
 		asm.JEq.Imm(asm.R1, stateTimeWait, "device"),
 		asm.JEq.Imm(asm.R1, stateSynReceive, "device"))
-	code = append(code, read(scratch, 8, socket, queue+at("sk_buff_head", "next"))...)
+	code = append(code, read(scratch, 8, socket, at("sock", "sk_dst_cache"))...)
+	code = append(code, asm.LoadMem(segment, asm.RFP, scratch, asm.DWord))
+	code = append(code, read(output, 8, segment, at("dst_entry", "dev"))...)
+	code = append(code, read(scratch, 8, skb, at("sk_buff", "dev"))...)
+	code = append(code,
+		asm.LoadMem(asm.R1, asm.RFP, scratch, asm.DWord),
+		asm.JEq.Imm(asm.R1, 0, "not passed on"),
+		asm.LoadMem(asm.R2, asm.RFP, output, asm.DWord),
+		asm.JNE.Reg(asm.R1, asm.R2, "device"))
+	next := read(scratch, 8, socket, queue+at("sk_buff_head", "next"))
+	next[0] = next[0].WithSymbol("not passed on")
+	code = append(code, next...)
 	code = append(code,
 		asm.LoadMem(segment, asm.RFP, scratch, asm.DWord),
 		asm.Mov.Reg(asm.R1, socket),

@@ -33,8 +33,9 @@ const (
 
 // Counted is a place by counters.
 type Counted struct {
-	Sender   bool // of the sender's host
-	Index    int  // of the counter that moved most
+	Sender   bool   // of the sender's host
+	Index    int    // of the counter that moved most
+	Place    string // the counter's, or that of another which counts the same packets
 	Segments int64
 	// Exact reports that the number of bytes or segments fits the lost ones.
 	Exact bool
@@ -75,11 +76,13 @@ func (l Lost) Explain(sender, receiver []transfer.DropCounter) (found Counted, o
 			}
 		}
 	}
-	// A device also counts the drops of a CPU's backlog.
-	if i, is := greatest[place{false, string(Backlog)}]; is {
+	// A device also counts the drops of a CPU's backlog: those of its own packets.
+	backlog := place{false, string(Backlog)}
+	if i, is := greatest[backlog]; is {
 		device := place{false, string(Device)}
 		if j, is := greatest[device]; is && receiver[j].Packets <= receiver[i].Packets {
 			delete(greatest, device)
+			greatest[backlog] = j
 		}
 	}
 	if len(greatest) != 1 {
@@ -87,7 +90,7 @@ func (l Lost) Explain(sender, receiver []transfer.DropCounter) (found Counted, o
 	}
 	for p, i := range greatest {
 		c := &countersOf(p)[i]
-		found = Counted{Sender: p.sender, Index: i}
+		found = Counted{Sender: p.sender, Index: i, Place: p.kind}
 		found.Segments, found.Exact, ok = l.fit(c)
 		ok = ok && l.follow(c)
 	}

@@ -172,7 +172,7 @@ func explained(losses lost.Lost, senders, receivers []transfer.DropCounter) (one
 		one.Confidence = verdict.Medium
 	}
 	c := &all[found.Index]
-	one.Place = string(knownKind(c.Place))
+	one.Place = string(knownKind(found.Place))
 	one.Counter = c.Name
 	one.Rule = c.Rule
 	one.Dev = c.Device
