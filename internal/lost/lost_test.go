@@ -141,6 +141,23 @@ func TestMatcher_RefusedRetransmission(t *testing.T) {
 	}
 }
 
+func TestMatcher_Take(t *testing.T) {
+	var m Matcher
+	play(&m, []event{{0, flowA, 1000, 100, 0, queue}, {1, flowA, 2000, 100, 0, nft}, {20, flowA, 1000, 100, 1, Place{}}})
+	first := m.Take(flowA)
+	play(&m, []event{{30, flowA, 2000, 100, 1, Place{}}})
+	for i, want := range []Counts{{1, 1, 100, []Count{{queue, 1, 100, 1, 100}, {nft, 1, 100, 0, 0}}},
+		{1, 1, 100, []Count{{nft, 0, 0, 1, 100}}}, {1, 0, 0, []Count{}}} {
+		got := first
+		if i > 0 {
+			got = m.Take(flowA)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%d: got %+v\nwant %+v", i, got, want)
+		}
+	}
+}
+
 func TestMatcher_MemoryIsBounded(t *testing.T) {
 	var m Matcher
 	for i := range uint32(3 * maxFlows) {

@@ -147,6 +147,30 @@ func TestMetrics_Requests(t *testing.T) {
 	}
 }
 
+// TestMetrics_PlacesOfLoss adds flows with drops of this host, and retransmissions for others.
+func TestMetrics_PlacesOfLoss(t *testing.T) {
+	sends := seen("rsync", "192.0.2.7:22", 1000, verdict.Bottleneck)
+	sends.Flows[0].Losses = &transfer.Losses{Retransmits: true, Bytes: 1000, Places: []transfer.LossPlace{
+		{Reason: "QDISC_DROP", Dropped: 900, Bytes: 600}, {Reason: "NEW_REASON", Dropped: 100, Bytes: 100},
+		{Reason: "NETFILTER_DROP", Dropped: 500}}}
+	receives := seen("rsync", "192.0.2.8:22", 1000, verdict.Bottleneck)
+	receives.Flows[0].Direction = transfer.Down
+	receives.Flows[0].Losses = &transfer.Losses{Places: []transfer.LossPlace{{Reason: "NETFILTER_DROP", Dropped: 70}}}
+	m := NewMetrics()
+	for range 2 {
+		m.Add(&View{Length: time.Second, Connections: []Observed{sends, receives}})
+	}
+	got := page(t, m, true)
+	for labels, want := range map[string]string{`"up",place="queue"`: "1200", `"up",place="other"`: "200",
+		`"up",place="firewall"`: "", `"up",place="elsewhere"`: "600", `"down",place="firewall"`: "140"} {
+		series := `fullpipe_watch_lost_bytes_total{program="rsync",unit="",network="192.0.2.0/24",port="22",direction=` +
+			labels + "}"
+		if got[series] != want {
+			t.Errorf("%s is %q, want %q", series, got[series], want)
+		}
+	}
+}
+
 // TestGroupsAreBounded sends a thousand networks, then one of the first again.
 func TestGroupsAreBounded(t *testing.T) {
 	m := NewMetrics()
