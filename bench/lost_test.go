@@ -62,7 +62,7 @@ ip rule add iif v1 lookup 100; ip route add 198.18.0.2 dev lab0 table 100
 ip neigh replace 198.18.0.2 lladdr $(ip -o link show v1 | grep -o 'ether [^ ]*' | cut -c7-) dev br0
 ip route replace 198.18.0.2 dev br0 src 198.18.0.1
 `
-	// flooded sends the far host's packets over a bridge that does not know where they belong: it floods them to 41
+	// flooded sends the far host's packets over a bridge that does not know where they belong: it floods them to 61
 	// ports, each segment for itself, the host's own port last. More than net.core.netdev_max_backlog (1000) come
 	// together.
 	flooded = `
@@ -70,8 +70,8 @@ ip link add br0 up type bridge
 ip link add v0 master br0 gso_max_segs 1 up type veth peer name v1; ip link set v1 up
 unshare -n sleep 4712 &
 until other=$(pgrep -xf 'sleep 4712'); do sleep 0.05; done
-seq 40 | sed "s/.*/link add p& master br0 gso_max_segs 1 up type veth peer name q& netns $other/" | ip -batch -
-seq 40 | sed 's/.*/link set q& up/' | nsenter -t $other -n ip -batch -
+seq 60 | sed "s/.*/link add p& master br0 gso_max_segs 1 up type veth peer name q& netns $other/" | ip -batch -
+seq 60 | sed 's/.*/link set q& up/' | nsenter -t $other -n ip -batch -
 sysctl -qw net.ipv4.ip_early_demux=0 net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 \
 	net.ipv4.conf.v1.rp_filter=0 net.ipv4.conf.v1.accept_local=1 net.ipv4.conf.lab0.rp_filter=0
 ip rule add pref 10 lookup local; ip rule add pref 1 iif lab0 lookup 100; ip rule del pref 0
@@ -222,13 +222,10 @@ func (d *lossResult) places(silent bool) (all []string) {
 }
 
 func placeOf(l *documents.LostAt) string {
-	switch {
-	case l.Side != "":
-		return l.Side + "/" + l.Place
-	case l.Place == documents.BetweenHosts:
-		return l.Place
+	if l.Place == documents.Elsewhere || l.Place == documents.NotLost {
+		return ""
 	}
-	return ""
+	return l.Name()
 }
 
 // run measures once.
@@ -245,7 +242,7 @@ func (c *lossCase) run(t *testing.T, traced bool, rate int) (d lossResult) {
 	n := []int{50, 200, 1000}[rate]
 	numbers := map[string]string{"N": fmt.Sprint(n), "LOSS": fmt.Sprintf("%g", 100/float64(n)),
 		"RATE": []string{"20", "40", "80"}[rate], "MTU": []string{"1200", "1300", "1400"}[rate],
-		"STOP": []string{"0.04", "0.06", "0.1"}[rate], "WAIT": []string{"5ms", "6ms", "8ms"}[rate],
+		"STOP": []string{"0.04", "0.06", "0.1"}[rate], "WAIT": []string{"8ms", "10ms", "12ms"}[rate],
 		"MEM": []string{"100000", "150000", "200000"}[rate], "DIR": dir, "CGROUP": cgroup, "F": harness.Program(t),
 		"FULLPIPE_KEY": harness.TuneKey,
 		"MEASURE":      prefix + "$F measure $FULLPIPE_FAR --time 3s --json " + c.measure,

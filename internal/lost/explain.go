@@ -23,6 +23,9 @@ const (
 	maxMerged = 4
 	// Packets of the other connections may be among those counted.
 	minDifference = 3
+	// The most packets that the sender's host drops for a lost one: TCP keeps the data of those that it
+	// is refused. Queues of tbf dropped 1.2 to 1.5.
+	maxRefused = 2
 )
 
 // The sizes of headers: of IPv4 and TCP with timestamps, and of IPv4 and UDP.
@@ -91,7 +94,7 @@ func (l Lost) Explain(sender, receiver []transfer.DropCounter) (found Counted, o
 	for p, i := range greatest {
 		c := &countersOf(p)[i]
 		found = Counted{Sender: p.sender, Index: i, Place: p.kind}
-		found.Segments, found.Exact, ok = l.fit(c)
+		found.Segments, found.Exact, ok = l.fit(c, p.sender)
 		ok = ok && l.follow(c)
 	}
 	return found, ok
@@ -136,7 +139,7 @@ func follows(retransmitted, dropped time.Duration) bool {
 }
 
 // fit returns how many of the lost segments a counter explains, and whether its number fits them.
-func (l Lost) fit(c *transfer.DropCounter) (segments int64, exact, ok bool) {
+func (l Lost) fit(c *transfer.DropCounter, sender bool) (segments int64, exact, ok bool) {
 	segments = c.Packets
 	if c.Bytes > 0 && l.MSS > 0 {
 		segments = (c.Bytes - c.Packets*l.Headers + l.MSS/2) / l.MSS
@@ -145,10 +148,16 @@ func (l Lost) fit(c *transfer.DropCounter) (segments int64, exact, ok bool) {
 	high := (1+maxDifference)*float64(l.Segments) + minDifference
 	n := float64(segments)
 	exact = n >= low && n <= high
-	if !exact && c.Merged && c.Bytes == 0 {
+	if exact {
+		return min(segments, l.Segments), true, true
+	}
+	if sender {
+		high = max(high, maxRefused*float64(l.Segments))
+	}
+	if c.Merged && c.Bytes == 0 {
 		low = float64(l.Segments) / maxMerged
-		ok = n >= low && n <= high
 		segments = l.Segments
 	}
-	return min(segments, l.Segments), exact, exact || ok
+	ok = n >= low && n <= high
+	return min(segments, l.Segments), false, ok
 }

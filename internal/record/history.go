@@ -39,6 +39,8 @@ type Figure struct {
 	// Verdict and Strength are the decision of a tune; absent for other commands and documents of older versions.
 	Verdict  search.Verdict  `json:"verdict,omitempty"`
 	Strength search.Strength `json:"strength,omitempty"`
+	// LostAt are the places that dropped packets, of most bytes first: SIDE/PLACE, or between-hosts.
+	LostAt []string `json:"lost_at,omitempty"`
 	// RequestsPerS, P50S and P99S are of a load of requests.
 	RequestsPerS *float64 `json:"requests_per_s,omitempty"`
 	P50S         *float64 `json:"p50_s,omitempty"`

@@ -1,6 +1,10 @@
 package record
 
-import "github.com/fullpipe-net/fullpipe/internal/verdict"
+import (
+	"slices"
+
+	"github.com/fullpipe-net/fullpipe/internal/verdict"
+)
 
 // LostAt is a place where packets of a transfer were dropped, by the kernel of a watched host.
 type LostAt struct {
@@ -45,6 +49,26 @@ type LostAt struct {
 	// AddressesChange reports that the hosts see different addresses (NAT): drops of packets with
 	// the others cannot be seen.
 	AddressesChange bool `json:"addresses_change,omitempty"`
+}
+
+// Name returns a place as lists and --fail-on have it: SIDE/PLACE, or PLACE without a side.
+func (l *LostAt) Name() string {
+	if l.Side == "" {
+		return l.Place
+	}
+	return l.Side + "/" + l.Place
+}
+
+// placesOf returns the names of the places that dropped packets, without those that are not known.
+func placesOf(all []LostAt) (names []string) {
+	for i := range all {
+		l := &all[i]
+		known := l.Place != Elsewhere && l.Place != NotLost
+		if known && !slices.Contains(names, l.Name()) {
+			names = append(names, l.Name())
+		}
+	}
+	return names
 }
 
 // The values of LostAt's Side and Watched, and the Places that are no kinds of package lost.

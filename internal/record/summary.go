@@ -54,7 +54,8 @@ func (d *MeasureUDP) summarize(s *Summary) {
 	s.end(d.Peer, d.Error)
 	for i := range d.Directions {
 		one := &d.Directions[i]
-		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.GoodputBps, Limiter: string(one.Limiter)})
+		s.add(Figure{Direction: string(one.Direction), GoodputBps: &one.GoodputBps, Limiter: string(one.Limiter),
+			LostAt: placesOf(one.LostAt)})
 		s.interrupt(one.Interrupted)
 	}
 }
@@ -148,7 +149,7 @@ func (s *Summary) add(f Figure) {
 
 func (d *Direction) figure() Figure {
 	return Figure{Direction: string(d.Direction), GoodputBps: d.GoodputBps, RTTMinS: secondsOf(d.RTTMin),
-		Limiter: string(d.Limiter), RetransmittedRatio: d.retransmitted()}
+		Limiter: string(d.Limiter), RetransmittedRatio: d.retransmitted(), LostAt: placesOf(d.LostAt)}
 }
 
 // retransmitted returns retransmitted segments over the segments that the payload fills; nil if that is not known.

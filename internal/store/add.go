@@ -165,10 +165,11 @@ func (s *Store) clientResultsADay() int { return cmp.Or(s.ClientResultsADay, Def
 func addFigures(ctx context.Context, tx *sql.Tx, e *entry) error {
 	for _, f := range e.sum.Figures {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO direction(run, direction, goodput_bps, rtt_min_s, limiter, "+
-			"retransmitted_ratio, verdict, strength, requests_per_s, p50_s, p99_s) "+
-			"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11) ON CONFLICT DO NOTHING",
+			"retransmitted_ratio, verdict, strength, requests_per_s, p50_s, p99_s, lost_at) "+
+			"VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12) ON CONFLICT DO NOTHING",
 			e.ID, plain(f.Direction), f.GoodputBps, f.RTTMinS, plain(f.Limiter), f.RetransmittedRatio,
-			plain(string(f.Verdict)), plain(string(f.Strength)), f.RequestsPerS, f.P50S, f.P99S); err != nil {
+			plain(string(f.Verdict)), plain(string(f.Strength)), f.RequestsPerS, f.P50S, f.P99S,
+			plain(strings.Join(f.LostAt, ","))); err != nil {
 			return err
 		}
 	}

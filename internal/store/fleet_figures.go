@@ -15,6 +15,15 @@ type Figure struct {
 	Sender     string // agent
 	GoodputBps *float64
 	Limiter    string
+	LostAt     []string // places of loss
+}
+
+// listOf returns the places of a list in the database.
+func listOf(places string) []string {
+	if places == "" {
+		return nil
+	}
+	return strings.Split(places, ",")
 }
 
 // Figures returns the figures of the done jobs, by the job's ID, the direction of the agent that tested first.
@@ -34,9 +43,10 @@ func (f *Fleet) Figures(ctx context.Context, jobs []Job) (map[string][]Figure, e
 		return figures, nil
 	}
 	err := f.query(ctx, func(rows *sql.Rows) error {
-		var id, direction string
+		var id, direction, places string
 		var one Figure
-		err := rows.Scan(&id, &direction, &one.GoodputBps, &one.Limiter)
+		err := rows.Scan(&id, &direction, &one.GoodputBps, &one.Limiter, &places)
+		one.LostAt = listOf(places)
 		j := byID[id]
 		one.Sender = j.Near
 		if direction == string(transfer.Down) {
@@ -44,7 +54,7 @@ func (f *Fleet) Figures(ctx context.Context, jobs []Job) (map[string][]Figure, e
 		}
 		figures[id] = append(figures[id], one)
 		return err
-	}, "SELECT run, direction, goodput_bps, limiter FROM direction WHERE run IN ("+strings.Join(places, ",")+
+	}, "SELECT run, direction, goodput_bps, limiter, lost_at FROM direction WHERE run IN ("+strings.Join(places, ",")+
 		") ORDER BY run, direction DESC", ids...)
 	return figures, err
 }

@@ -214,7 +214,8 @@ type Cell struct {
 	WithinBps              float64  // how far a usual result may lie from UsualBps
 	RTTMinS                *float64
 	Limiter                string
-	Measured               string // run of the figures
+	LostAt                 []string // places of loss
+	Measured               string   // run of the figures
 	MeasuredAt             time.Time
 	Unconfirmed            string // why the figures are one agent's word; "": they are not
 }
@@ -224,11 +225,12 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 	err = f.query(ctx, func(rows *sql.Rows) error {
 		var c Cell
 		var at, measured int64
-		var near sql.NullString
+		var near, places sql.NullString
 		var n Counts
 		err := rows.Scan(&c.Task, &c.Sender, &c.Receiver, &c.Run, &at, &c.State, &c.Reason, &c.GoodputBps, &c.UsualBps,
 			&c.WithinBps, &c.RTTMinS, &c.Limiter, &c.Measured, &measured, &near, &n.NearUp, &n.NearDown, &n.FarUp, &n.FarDown,
-			&n.NearUpBps, &n.NearDownBps, &n.FarUpNs, &n.FarDownNs)
+			&n.NearUpBps, &n.NearDownBps, &n.FarUpNs, &n.FarDownNs, &places)
+		c.LostAt = listOf(places.String)
 		c.Unconfirmed = n.down().unconfirmed()
 		if near.String == c.Sender {
 			c.Unconfirmed = n.up().unconfirmed()
@@ -239,8 +241,9 @@ func (f *Fleet) Grid(ctx context.Context, task string) (cells []Cell, err error)
 		return err
 	}, "SELECT p.task, p.sender, p.receiver, p.run, p.at_ns, p.state, p.reason, p.goodput_bps, p.usual_bps, "+
 		"p.within_bps, p.rtt_min_s, p.limiter, p.measured, p.measured_ns, job.near, job.near_up, job.near_down, "+
-		"job.far_up, job.far_down, job.near_up_bps, job.near_down_bps, job.far_up_ns, job.far_down_ns "+
-		"FROM path_last p LEFT JOIN job ON job.id = p.measured WHERE $1 = '' OR p.task = $1 "+
+		"job.far_up, job.far_down, job.near_up_bps, job.near_down_bps, job.far_up_ns, job.far_down_ns, d.lost_at "+
+		"FROM path_last p LEFT JOIN job ON job.id = p.measured LEFT JOIN direction d ON d.run = p.measured AND "+
+		"d.direction = CASE WHEN job.near = p.sender THEN 'up' ELSE 'down' END WHERE $1 = '' OR p.task = $1 "+
 		"ORDER BY p.task, p.sender, p.receiver", task)
 	return cells, err
 }

@@ -82,19 +82,21 @@ func (s *Store) complete(ctx context.Context, path string, runs []Run) error {
 	}
 	oldest := runs[len(runs)-1].StartedAt.UnixNano()
 	rows, err := s.db.QueryContext(ctx, `SELECT d.run, d.direction, d.goodput_bps, d.rtt_min_s, d.limiter,
-		d.retransmitted_ratio, d.verdict, d.strength, d.requests_per_s, d.p50_s, d.p99_s FROM direction d
+		d.retransmitted_ratio, d.verdict, d.strength, d.requests_per_s, d.p50_s, d.p99_s, d.lost_at FROM direction d
 		JOIN run r ON r.id = d.run JOIN path p ON p.key = r.path`+ofPathSince+`ORDER BY d.direction DESC`, path, oldest)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id string
+		var id, places string
 		var f record.Figure
 		if err := rows.Scan(&id, &f.Direction, &f.GoodputBps, &f.RTTMinS, &f.Limiter,
-			&f.RetransmittedRatio, &f.Verdict, &f.Strength, &f.RequestsPerS, &f.P50S, &f.P99S); err != nil {
+			&f.RetransmittedRatio, &f.Verdict, &f.Strength, &f.RequestsPerS, &f.P50S, &f.P99S,
+			&places); err != nil {
 			return err
 		}
+		f.LostAt = listOf(places)
 		dropImpossible(&f)
 		if r := byID[id]; r != nil {
 			r.Directions = append(r.Directions, f)

@@ -60,7 +60,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, p.far, p.label, r.kind, r.started_ns, r.origin, r.outcome,
 		d.direction, d.goodput_bps, d.rtt_min_s, d.limiter, d.retransmitted_ratio,
-		d.verdict, d.strength, d.requests_per_s, d.p50_s, d.p99_s,
+		d.verdict, d.strength, d.requests_per_s, d.p50_s, d.p99_s, d.lost_at,
 		(SELECT value FROM label WHERE run = r.id AND name = $5) FROM
 		(SELECT id, path, kind, started_ns, origin, outcome FROM run
 			WHERE path = $1 AND started_ns >= $2 AND started_ns < $3 ORDER BY started_ns DESC, id DESC LIMIT $4) r
@@ -74,10 +74,10 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 		one := Run{HistoryRun: record.HistoryRun{PathKey: key, Directions: []record.Figure{}}}
 		var started int64
 		var f record.Figure
-		var direction, limiter, verdict, strength, accepted sql.NullString
+		var direction, limiter, verdict, strength, places, accepted sql.NullString
 		if err := rows.Scan(&one.ID, &one.Far, &one.PathLabel, &one.Kind, &started, &one.Origin, &one.Outcome,
 			&direction, &f.GoodputBps, &f.RTTMinS, &limiter, &f.RetransmittedRatio, &verdict, &strength,
-			&f.RequestsPerS, &f.P50S, &f.P99S, &accepted); err != nil {
+			&f.RequestsPerS, &f.P50S, &f.P99S, &places, &accepted); err != nil {
 			return nil, err
 		}
 		if accepted.Valid {
@@ -93,6 +93,7 @@ func (s *Store) Of(ctx context.Context, key string, p Page) (runs []Run, err err
 			f.Limiter = limiter.String
 			f.Verdict = search.Verdict(verdict.String)
 			f.Strength = search.Strength(strength.String)
+			f.LostAt = listOf(places.String)
 			last := &runs[len(runs)-1]
 			last.Directions = append(last.Directions, f)
 		}

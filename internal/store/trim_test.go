@@ -87,7 +87,8 @@ func TestMigrate_OlderVersions(t *testing.T) {
 				"ALTER TABLE run DROP COLUMN client", "ALTER TABLE run DROP COLUMN bytes", "ALTER TABLE run DROP COLUMN seal"},
 			4: {"ALTER TABLE direction DROP COLUMN verdict", "ALTER TABLE direction DROP COLUMN strength"},
 			5: {"ALTER TABLE direction DROP COLUMN requests_per_s", "ALTER TABLE direction DROP COLUMN p50_s",
-				"ALTER TABLE direction DROP COLUMN p99_s"}}
+				"ALTER TABLE direction DROP COLUMN p99_s"},
+			6: {"ALTER TABLE direction DROP COLUMN lost_at"}}
 		for version := latest - 1; version >= 1; version-- {
 			for of := version; of < latest; of++ {
 				if of >= len(since) {

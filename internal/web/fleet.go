@@ -128,6 +128,7 @@ type FleetFigure struct {
 	Sender     string   `json:"sender"`
 	GoodputBps *float64 `json:"goodput_bps"`
 	Limiter    string   `json:"limiter,omitempty"`
+	LostAt     []string `json:"lost_at,omitempty"` // places of loss: SIDE/PLACE, or between-hosts
 }
 
 // other returns the host of a run that is not the given one.
@@ -169,7 +170,8 @@ func (f *Fleet) Runs(ctx context.Context, version string, filter store.JobFilter
 			Origin: string(j.Origin), DueAt: j.Due, State: j.State, Reason: j.Reason, Detail: j.Detail,
 			Unconfirmed: j.Unconfirmed()}
 		for _, one := range figures[j.ID] {
-			run.Figures = append(run.Figures, FleetFigure{nameIn(names, one.Sender), one.GoodputBps, one.Limiter})
+			run.Figures = append(run.Figures, FleetFigure{nameIn(names, one.Sender), one.GoodputBps, one.Limiter,
+				one.LostAt})
 		}
 		doc.Runs = append(doc.Runs, run)
 	}

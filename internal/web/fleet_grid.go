@@ -50,8 +50,9 @@ type FleetCell struct {
 	UsualBps   *float64    `json:"usual_bps,omitempty"`
 	RTTMinS    *float64    `json:"rtt_min_s,omitempty"`
 	Limiter    string      `json:"limiter,omitempty"`
-	Run        string      `json:"run,omitempty"` // of the figures
-	At         time.Time   `json:"at,omitzero"`   // of the figures
+	LostAt     []string    `json:"lost_at,omitempty"` // places of loss: SIDE/PLACE, or between-hosts
+	Run        string      `json:"run,omitempty"`     // of the figures
+	At         time.Time   `json:"at,omitzero"`       // of the figures
 	// Unconfirmed says why the figures are one host's word: one-end, counts-differ.
 	Unconfirmed string `json:"unconfirmed,omitempty"`
 	Class       string `json:"-"` // of the page's style
@@ -246,7 +247,7 @@ func shade(cells map[[2]string]FleetCell) {
 
 func newFleetCell(c store.Cell, to string) FleetCell {
 	cell := FleetCell{Receiver: to, State: c.State, Reason: c.Reason, GoodputBps: c.GoodputBps, UsualBps: c.UsualBps,
-		RTTMinS: c.RTTMinS, Limiter: c.Limiter, Run: c.Measured, At: c.MeasuredAt, Unconfirmed: c.Unconfirmed}
+		RTTMinS: c.RTTMinS, Limiter: c.Limiter, LostAt: c.LostAt, Run: c.Measured, At: c.MeasuredAt, Unconfirmed: c.Unconfirmed}
 	switch {
 	case c.State != mesh.Done:
 		cell.Class = "missing"
@@ -265,7 +266,8 @@ func newFleetCell(c store.Cell, to string) FleetCell {
 		cell.Title += " unconfirmed: " + c.Unconfirmed
 	}
 	if c.GoodputBps != nil {
-		cell.Title = fmt.Sprintf("%s, limited by %s. %s", units.Rate(*c.GoodputBps), cmp.Or(c.Limiter, "unknown"), cell.Title)
+		cell.Title = fmt.Sprintf("%s, limited by %s.%s %s", units.Rate(*c.GoodputBps), cmp.Or(c.Limiter, "unknown"),
+			lostAtText(c.LostAt), cell.Title)
 	}
 	return cell
 }

@@ -88,5 +88,12 @@ func (s *Server) fleetPage(r *http.Request) (*openmetrics.Page, error) {
 				"limiter", c.Limiter)
 		}
 	}
+	page.Family("lost", "gauge", "", "1 for each place where the last run of a direction lost packets.")
+	for _, c := range cells {
+		for _, place := range c.LostAt {
+			page.Sample("lost", 1, "task", c.Task, "from", nameIn(names, c.Sender), "to", nameIn(names, c.Receiver),
+				"place", place)
+		}
+	}
 	return page, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/mesh"
 	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/render"
 	"github.com/fullpipe-net/fullpipe/internal/render/text"
 	"github.com/fullpipe-net/fullpipe/internal/store"
 	"github.com/fullpipe-net/fullpipe/internal/units"
@@ -74,6 +75,14 @@ func cellText(c *FleetCell) string {
 		letter += " " + shortRate(*c.GoodputBps)
 	}
 	return letter
+}
+
+// lostAtText returns a sentence about the places of loss, "" without one.
+func lostAtText(places []string) string {
+	if len(places) == 0 {
+		return ""
+	}
+	return " Packets lost at: " + render.Line(strings.Join(places, ", ")) + "."
 }
 
 // shortRate returns a goodput without its unit, for a cell: 93M.

@@ -88,11 +88,7 @@ func (l losses) at(asked []string) (found []string, passed bool) {
 		passed = passed && (l.none || accounted >= minAccounted)
 	}
 	for i := range l.places {
-		if p := &l.places[i]; p.Side != "" {
-			found = append(found, p.Side+"/"+p.Place)
-		} else {
-			found = append(found, p.Place)
-		}
+		found = append(found, l.places[i].Name())
 	}
 	return found, passed
 }
