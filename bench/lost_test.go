@@ -12,10 +12,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/fullpipe-net/fullpipe/e2e/harness"
+	"github.com/fullpipe-net/fullpipe/internal/bpf"
 	documents "github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/units"
 )
 
 // countersOnly runs a program without the privileges of eBPF, as a container has it.
@@ -284,4 +290,82 @@ func (c *lossCase) run(t *testing.T, traced bool, rate int) (d lossResult) {
 	}
 	t.Logf("%s, eBPF %v, %d: %d lost", c.name, traced, rate, d.lost())
 	return d
+}
+
+// TestBankCostOfPlacesOfLoss measures the programs of both ends by the kernel's own statistics while a lab carries
+// 1 Gbit/s with losses.
+func TestBankCostOfPlacesOfLoss(t *testing.T) {
+	bankOnly(t)
+	testenv.Need(t, testenv.Root, testenv.BPF)
+	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stats.Close()
+	const length = 10 * time.Second
+	cmd := exec.Command(harness.Program(t), "lab", "rate=1gbit,rtt=10ms,queue=2bdp,loss=0.1%", "--far",
+		"exec $F serve --quiet --drops", "--", "sh", "-euc",
+		"exec $F measure $FULLPIPE_FAR --parallel 16 --json --time "+length.String())
+	cmd.Env = append(os.Environ(), "F="+harness.Program(t), "FULLPIPE_KEY="+harness.TuneKey)
+	var out, errors strings.Builder
+	cmd.Stdout = &out
+	cmd.Stderr = &errors
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	type cost struct {
+		name string
+		time time.Duration
+		runs uint64
+	}
+	costs := map[ebpf.ProgramID]cost{}
+	for running := true; running; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("%v: %s", err, errors.String())
+			}
+			running = false
+		case <-time.After(100 * time.Millisecond):
+		}
+		for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
+			p, err := ebpf.NewProgramFromID(id)
+			if err != nil {
+				continue
+			}
+			info, err := p.Info()
+			if err == nil && (info.Name == bpf.Drops.Name || info.Name == bpf.Retransmissions.Name) {
+				if s, err := p.Stats(); err == nil {
+					costs[id] = cost{info.Name, s.Runtime, s.RunCount}
+				}
+			}
+			_ = p.Close()
+		}
+	}
+	var doc documents.Measure
+	if err := json.Unmarshal([]byte(out.String()), &doc); err != nil || len(doc.Directions) != 1 {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	d := &doc.Directions[0]
+	var notes []string
+	sum := time.Duration(0)
+	for _, c := range costs {
+		sum += c.time
+		notes = append(notes, fmt.Sprintf("%s %d runs, %.2g µs each", c.name, c.runs,
+			float64(c.time.Microseconds())/max(float64(c.runs), 1)))
+	}
+	slices.Sort(notes)
+	share := sum.Seconds() / length.Seconds()
+	row := bankRow{Section: "Places of loss", Case: "cost of the eBPF programs of both ends", Claim: "at most 1 % of a core " +
+		"at 1 Gbit/s with 0.1 % loss", Measured: fmt.Sprintf("%.2g %% of a core at %s, %d segments retransmitted", 100*share,
+		units.Rate(documents.OrZero(d.GoodputBps)), documents.OrZero(d.RetransmittedSegment)),
+		Spread: strings.Join(notes, "; "), Verdict: "fail", Command: "run_time_ns by BPF_ENABLE_STATS, " +
+			"fullpipe lab rate=1gbit,rtt=10ms,queue=2bdp,loss=0.1% --far 'fullpipe serve --drops' -- fullpipe measure " +
+			"--parallel 16 --time 10s"}
+	if len(costs) > 0 && share <= 0.01 {
+		row.Verdict = "pass"
+	}
+	record(t, row)
 }

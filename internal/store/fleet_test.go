@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,6 +90,8 @@ func documentOf(t *testing.T, id, path string, at time.Time, upBps, downBps floa
 	t.Helper()
 	up := record.Direction{Direction: "up", GoodputBps: &upBps, Streams: []record.Stream{}}
 	up.Limiter = "receiver-window"
+	up.LostAt = []record.LostAt{{Place: "firewall", Side: record.ReceiverHost}, {Place: record.NotLost},
+		{Place: record.BetweenHosts}, {Place: "firewall", Side: record.ReceiverHost}, {Place: record.Elsewhere}}
 	down := record.Direction{Direction: "down", GoodputBps: &downBps, Streams: []record.Stream{}}
 	down.Limiter = "bottleneck"
 	doc, err := record.Encode(&record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1", Version: "test",
@@ -167,6 +170,16 @@ func TestFleet_ResultIsStoredOnce(t *testing.T) {
 		if len(cells) != 2 || *cells[0].GoodputBps != 2e6 || cells[0].Sender != "a" || *cells[1].GoodputBps != 1e6 ||
 			cells[1].Limiter != "receiver-window" {
 			t.Errorf("up is not the direction in which b sends: %+v", cells)
+		}
+		places := []string{"receiver-host/firewall", "between-hosts"}
+		if !slices.Equal(cells[1].LostAt, places) || cells[0].LostAt != nil {
+			t.Errorf("places of loss: %v, %v", cells[0].LostAt, cells[1].LostAt)
+		}
+		jobs := must.Get(f.Jobs(t.Context(), JobFilter{}))(t)
+		figures := must.Get(f.Figures(t.Context(), jobs))(t)[id]
+		if len(figures) != 2 || !slices.Equal(figures[0].LostAt, places) || figures[1].LostAt != nil ||
+			!slices.Equal(runs[0].Directions[0].LostAt, places) {
+			t.Errorf("places of loss of the run: %+v, %+v", figures, runs[0].Directions)
 		}
 	})
 }

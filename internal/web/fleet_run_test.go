@@ -23,6 +23,7 @@ func fleetDocument(t testing.TB, j store.Job, at time.Time, counted *int64) []by
 		{Direction: "up", GoodputBps: &up, Bytes: counted, Streams: []record.Stream{}},
 		{Direction: "down", GoodputBps: &down, Bytes: counted, Streams: []record.Stream{}}}}
 	doc.Directions[0].Limiter = "receiver-window"
+	doc.Directions[0].LostAt = []record.LostAt{{Place: "firewall", Side: record.ReceiverHost}}
 	doc.Directions[0].RTTMin = units.Duration(40 * time.Millisecond)
 	doc.Directions[1].Limiter = "bottleneck"
 	encoded := must.Get(record.Encode(doc))(t)

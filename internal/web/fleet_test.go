@@ -157,7 +157,7 @@ func TestFleet_GridPage(t *testing.T) {
 			"Bearer "+fleetAdmin)
 	}).Body.String()
 	for _, want := range []string{`class="lower"`, `class="usual"`, `class="few shade-`, `class="missing"`, "skipped: host-taken",
-		"limited by receiver-window", "host&lt;0&gt;", `class="self"`} {
+		"limited by receiver-window", "host&lt;0&gt;", "Packets lost at: receiver-host/firewall.", `class="self"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -172,9 +172,24 @@ func TestFleet_GridPage(t *testing.T) {
 	for _, want := range []string{`fullpipe_fleet_goodput_bps{task="t",from="host<0>",to="host<1>"} 1e+08`,
 		`fullpipe_fleet_usual_bps{task="t",from="host<0>",to="host<1>"} 9e+08`,
 		`fullpipe_fleet_usual_low_bps{task="t",from="host<0>",to="host<1>"} 7.65e+08`,
-		`fullpipe_fleet_runs{state="skipped",reason="host-taken"}`, `limiter="receiver-window"} 1`} {
+		`fullpipe_fleet_runs{state="skipped",reason="host-taken"}`, `limiter="receiver-window"} 1`,
+		`place="receiver-host/firewall"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%.600s", want, metrics)
+		}
+	}
+}
+
+// TestFleet_PlacesOfLoss checks the page and the document of runs.
+func TestFleet_PlacesOfLoss(t *testing.T) {
+	s := fleetSite(t, 3)
+	for path, want := range map[string]string{"/fleet/runs": "lost at receiver-host/firewall",
+		"/api/v1/fleet/runs": `"lost_at":["receiver-host/firewall"]`} {
+		body := ask(s, "GET", path, func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+		}).Body.String()
+		if !strings.Contains(strings.Join(strings.Fields(body), ""), strings.ReplaceAll(want, " ", "")) {
+			t.Errorf("%s has no %s: %.900s", path, want, body)
 		}
 	}
 }

@@ -171,6 +171,7 @@ func watchMetrics(t *testing.T) string {
 	c.Remote = netip.MustParseAddrPort("192.0.2.7:22")
 	flows := []watch.Flow{{Direction: transfer.Up, Bytes: 1234, RTT: time.Millisecond,
 		Verdict: verdict.Verdict{Shares: verdict.Shares{verdict.Bottleneck: 1}},
+		Losses:  &transfer.Losses{Bytes: 1, Places: []transfer.LossPlace{{Reason: "QDISC_DROP", Bytes: 1}}},
 		Waits:   []waits.Wait{{Place: waits.Place{Kind: waits.Disk}, Time: time.Second}}}}
 	m.Add(&watch.View{Length: time.Second,
 		Connections: []watch.Observed{{Connection: c, Flows: flows, Turns: oneRequest()}},

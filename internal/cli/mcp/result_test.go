@@ -3,6 +3,9 @@ package mcp
 import (
 	"strings"
 	"testing"
+
+	"github.com/fullpipe-net/fullpipe/internal/record"
+	"github.com/fullpipe-net/fullpipe/internal/transfer"
 )
 
 // TestResults_OfLimits checks the results of commands that were ended at a limit.
@@ -26,5 +29,29 @@ func TestResults_OfLimits(t *testing.T) {
 	}
 	if r, err := decoded(outcome{output: []byte("no JSON")}, 10); err == nil {
 		t.Errorf("%v", r)
+	}
+}
+
+// TestResults_PlacesOfLoss checks that the text and the structured content of tools have the places of loss.
+func TestResults_PlacesOfLoss(t *testing.T) {
+	share := 1.0
+	d := record.Direction{Direction: transfer.Up, Streams: []record.Stream{}, LostAt: []record.LostAt{{Place: "firewall",
+		Side: record.ReceiverHost, Reason: "NETFILTER_DROP", Segments: 217, Bytes: 313_832, Share: &share,
+		Watched: record.BothHosts}}}
+	watched := record.WatchedDirection{Direction: transfer.Up, LostAt: d.LostAt}
+	for _, doc := range []record.Document{
+		&record.Measure{Header: record.Header{Schema: "fullpipe/measure/v1"}, Directions: []record.Direction{d}},
+		&record.Watch{Header: record.Header{Schema: "fullpipe/why/v1"}, Target: "rsync",
+			Connections: []record.WatchedConnection{{Directions: []record.WatchedDirection{watched}}}},
+	} {
+		encoded, err := record.Encode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := decoded(outcome{output: encoded}, 10)
+		if err != nil || r.Failed || !strings.Contains(r.Text[1], "the receiver's firewall (NETFILTER_DROP, input hook)") ||
+			!strings.Contains(string(r.Structured), `"lost_at":[{"place":"firewall","side":"receiver-host"`) {
+			t.Errorf("%v, %v, %s", err, r.Text, r.Structured)
+		}
 	}
 }
