@@ -29,8 +29,8 @@ const countersOnly = "setpriv --bounding-set -bpf,-perfmon,-sys_admin "
 
 // lossCase drops packets at one place of a lab's two hosts. In its scripts $N is one packet in how many, $RATE a
 // share of the link's rate in Mbit/s, $LOSS that of the link's losses in percent, $MTU a small one of the link, $STOP
-// how many seconds the receiving program stops at a time, $WAIT what the link hands over together, and $MEM the bytes of
-// its sockets.
+// how many seconds the receiving program stops at a time, $WAIT the time whose packets the link delivers together, and
+// $MEM the memory of its sockets in bytes.
 type lossCase struct {
 	name string
 	path string // after the link's rate and round trip
@@ -47,8 +47,8 @@ const (
 		"add rule inet t c meta l4proto tcp meta length > 1000 numgen inc mod '$N' < 1 counter drop'\n"
 	// stopsAtTimes stops the receiving program, which the shell becomes.
 	stopsAtTimes = "(sleep 1.5; while kill -STOP $$; do sleep $STOP; kill -CONT $$; sleep 0.3; done) &\n"
-	// routed makes the near host a router between the far one and a third, on which the measurement runs: the near
-	// host of a second lab, whose far device the router takes.
+	// routed makes the near host a router between the far one and a third, on which the measurement runs. That is the
+	// near host of a second lab. The router takes the device of that lab's far host.
 	routed = `
 (until pid=$(pgrep -xf 'sleep 4711'); do sleep 0.05; done
 nsenter -t $pid -n ip link set lab0 down

@@ -312,6 +312,7 @@ func (f *Flows) Result(started time.Time, complete bool) *transfer.DatagramResul
 		r.Headers = f.All[0].Headers()
 	}
 	for _, one := range f.All {
+		r.Flows = append(r.Flows, transfer.Addresses{Local: one.Socket.Local(), Remote: one.Socket.Remote()})
 		if f.Send {
 			r.Sent += int64(one.Sent)
 			continue

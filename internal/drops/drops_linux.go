@@ -24,6 +24,7 @@ const (
 	familyIPv4  = 2  // AF_INET
 	familyIPv6  = 10 // AF_INET6
 	protocolTCP = 6
+	protocolUDP = 17
 	ringBytes   = 1 << 20 // 7,000 records
 	prefix      = "SKB_DROP_REASON_"
 )
@@ -49,9 +50,14 @@ type Watch struct {
 	incomplete   bool // records were missed before readAt
 }
 
-// Open attaches the programs. The error is *bpf.NotPermittedError without the privilege, and
+// Open attaches the programs for TCP. The error is *bpf.NotPermittedError without the privilege, and
 // socket.ErrNotSupported where the kernel gives no reasons of drops.
-func Open() (*Watch, error) {
+func Open() (*Watch, error) { return open(protocolTCP) }
+
+// OpenUDP follows the datagrams that this host drops instead, with the same errors.
+func OpenUDP() (*Watch, error) { return open(protocolUDP) }
+
+func open(protocol int32) (*Watch, error) {
 	if err := bpf.CheckTracing(); err != nil {
 		return nil, err
 	}
@@ -61,7 +67,7 @@ func Open() (*Watch, error) {
 	}
 	w := &Watch{own: own, joined: !isInitial(own) && joinsOthers(), flushed: make(chan struct{}, 1),
 		ended: make(chan struct{})}
-	if err := w.attach(); err != nil {
+	if err := w.attach(protocol); err != nil {
 		_ = w.set.Close() // err says more
 		if errors.Is(err, os.ErrPermission) {
 			err = &bpf.NotPermittedError{Err: err}
@@ -93,7 +99,7 @@ func (w *Watch) Close() error {
 	return err
 }
 
-func (w *Watch) attach() error {
+func (w *Watch) attach(protocol int32) error {
 	kernel, err := bpf.KernelLayout()
 	if err != nil {
 		return fmt.Errorf("places of loss by eBPF need the kernel's BTF: %w: %w", socket.ErrNotSupported, err)
@@ -119,12 +125,15 @@ func (w *Watch) attach() error {
 		return err
 	}
 	retransmitted := retransmission(kernel.At, w.events, kernel.TracepointArguments("tcp_retransmit_skb") > 2)
-	dropped := drop(kernel.At, w.events, wanted.FD(), arguments > 3)
+	dropped := drop(kernel.At, w.events, wanted.FD(), arguments > 3, protocol)
 	if err := kernel.Err(); err != nil {
 		return fmt.Errorf("places of loss by eBPF: %w: %w", socket.ErrNotSupported, err)
 	}
 	if err := w.set.AttachTracepoint(bpf.Drops, "kfree_skb", dropped); err != nil {
 		return err
+	}
+	if protocol == protocolUDP {
+		return nil
 	}
 	return w.set.AttachTracepoint(bpf.Retransmissions, "tcp_retransmit_skb", retransmitted)
 }
@@ -186,7 +195,7 @@ func (w *Watch) take(b []byte) {
 		}
 		place := lost.Place{Reason: u32(recReason), Namespace: u32(recNamespace), Device: [16]byte(b[recDevice:])}
 		d := lost.Drop{Flow: flow, Place: place, At: at, Seq: seq, Bytes: bytes}
-		if u16(recPort) == flow.Source.Port() && !lost.CountsAsSent(w.names[place.Reason]) {
+		if !flow.UDP && u16(recPort) == flow.Source.Port() && !lost.CountsAsSent(w.names[place.Reason]) {
 			d.Unsent = lost.Range{Seq: u32(recSeq), End: u32(recEnd)}
 		}
 		w.matcher.Drop(d)
@@ -215,7 +224,7 @@ func socketFlow(b []byte) (f lost.Flow) {
 // flushTimeout bounds the wait for the reader. It only waits for records that exist.
 const flushTimeout = time.Second
 
-// takeInterval is how long the answer of the kernel's buffer holds for all flows that are taken.
+// takeInterval is how long the answer of the kernel's buffer is used for all flows that are taken.
 const takeInterval = 20 * time.Millisecond
 
 // Take returns the losses of a flow since the last call. home is the network namespace of its
@@ -240,39 +249,6 @@ func (w *Watch) Take(flow lost.Flow, home uint32) (transfer.Losses, error) {
 	l := w.losses(w.matcher.Take(unmapped(flow)), home)
 	l.Incomplete = w.incomplete
 	return l, w.failed
-}
-
-// Begin begins a transfer. end returns the losses of its streams at one end of this host, and
-// forgets them: later connections may have the same addresses. It returns nil if they are not
-// known.
-func (w *Watch) Begin() (end func(e *transfer.End, sends bool) *transfer.Losses) {
-	if w == nil {
-		return func(*transfer.End, bool) *transfer.Losses { return nil }
-	}
-	before, failed := w.missed()
-	return func(e *transfer.End, sends bool) *transfer.Losses {
-		if e == nil || failed != nil {
-			return nil
-		}
-		var all transfer.Losses
-		for i := range e.Streams {
-			flow := lost.Flow{Source: e.Streams[i].Remote, Destination: e.Streams[i].Local}
-			if sends {
-				flow = lost.Flow{Source: flow.Destination, Destination: flow.Source}
-			}
-			found, err := w.read(flow)
-			if err != nil {
-				return nil
-			}
-			all.Add(w.losses(found, 0))
-		}
-		after, err := w.missed()
-		if err != nil {
-			return nil
-		}
-		all.Incomplete = after > before
-		return &all
-	}
 }
 
 // missed returns how many records did not fit into a buffer, of all flows.
@@ -323,7 +299,7 @@ func unmapped(f lost.Flow) lost.Flow {
 	plain := func(a netip.AddrPort) netip.AddrPort {
 		return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 	}
-	return lost.Flow{Source: plain(f.Source), Destination: plain(f.Destination)}
+	return lost.Flow{Source: plain(f.Source), Destination: plain(f.Destination), UDP: f.UDP}
 }
 
 func (w *Watch) flush() error {

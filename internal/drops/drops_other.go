@@ -18,6 +18,14 @@ func Open() (*Watch, error) {
 	return nil, fmt.Errorf("places of loss by eBPF: %w", socket.ErrNotSupported)
 }
 
+// OpenUDP returns socket.ErrNotSupported.
+func OpenUDP() (*Watch, error) { return Open() }
+
+// BeginDatagrams returns a function that knows nothing.
+func (*Watch) BeginDatagrams() (end func(*transfer.DatagramResult) *transfer.Losses) {
+	return func(*transfer.DatagramResult) *transfer.Losses { return nil }
+}
+
 // Take returns nothing.
 func (*Watch) Take(lost.Flow, uint32) (transfer.Losses, error) { return transfer.Losses{}, nil }
 

@@ -94,13 +94,14 @@ func retransmission(at layout, events *bpf.Events, hasError bool) asm.Instructio
 	return append(code, finish(events)...)
 }
 
-// drop runs for each packet that the kernel frees without delivering it. It selects TCP by the IP
-// header:
+// drop runs for each packet that the kernel frees without delivering it. It selects a protocol by the
+// IP header:
 //
 //	kfree_skb(struct sk_buff *skb, void *location, enum skb_drop_reason reason, struct sock *rx_sk)
 //
-// wanted is a map of a byte for each reason. rx_sk exists if hasSocket (Linux 6.11).
-func drop(at layout, events *bpf.Events, wanted int, hasSocket bool) asm.Instructions {
+// wanted is a map of a byte for each reason. rx_sk exists if hasSocket (Linux 6.11). protocol is TCP
+// or UDP.
+func drop(at layout, events *bpf.Events, wanted int, hasSocket bool, protocol int32) asm.Instructions {
 	const context, skb, reason, header = asm.R6, asm.R7, asm.R8, asm.R9
 	code := asm.Instructions{
 		asm.Mov.Reg(context, asm.R1),
@@ -135,7 +136,7 @@ func drop(at layout, events *bpf.Events, wanted int, hasSocket bool) asm.Instruc
 		asm.JEq.Imm(asm.R1, 4, "protocol"),
 		asm.LoadMem(asm.R2, asm.RFP, record+recHeaders+6, asm.Byte),
 		asm.JNE.Imm(asm.R1, 6, "out"),
-		asm.JNE.Imm(asm.R2, protocolTCP, "out").WithSymbol("protocol"))
+		asm.JNE.Imm(asm.R2, protocol, "out").WithSymbol("protocol"))
 	code = append(code, unsent(at, skb, asm.R9, asm.R8)...)
 	device := asm.Instructions{}
 	if hasSocket {

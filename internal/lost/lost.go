@@ -16,6 +16,7 @@ import (
 // Flow is one direction of a connection: from the sender of the data to its receiver.
 type Flow struct {
 	Source, Destination netip.AddrPort
+	UDP                 bool
 }
 
 // Place is where packets were dropped.
@@ -34,7 +35,7 @@ type Drop struct {
 	Flow
 	Place
 	At         time.Duration
-	Seq, Bytes uint32 // of sequence space: payload, SYN and FIN
+	Seq, Bytes uint32 // of sequence space: payload, SYN and FIN; of UDP payload only
 	// Unsent is the segment at SND.NXT, the first that the socket had not sent when the packet was
 	// dropped; zero if it is not known.
 	Unsent Range
@@ -126,6 +127,9 @@ func (m *Matcher) Drop(d Drop) {
 	}
 	f.places[place].Packets++
 	f.places[place].Dropped += int64(d.Bytes)
+	if d.UDP { // nothing is retransmitted
+		return
+	}
 	if len(f.drops) == maxDrops {
 		m.Forgotten++
 		f.remove(0)

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	flowA = Flow{netip.MustParseAddrPort("10.0.0.1:5000"), netip.MustParseAddrPort("10.0.0.2:80")}
-	flowB = Flow{netip.MustParseAddrPort("[fd00::1]:5000"), netip.MustParseAddrPort("[fd00::2]:80")}
+	flowA = Flow{Source: netip.MustParseAddrPort("10.0.0.1:5000"), Destination: netip.MustParseAddrPort("10.0.0.2:80")}
+	flowB = Flow{Source: netip.MustParseAddrPort("[fd00::1]:5000"), Destination: netip.MustParseAddrPort("[fd00::2]:80")}
 	queue = Place{Reason: 64, Namespace: 1}
 	nft   = Place{Reason: 12, Namespace: 1}
 )
@@ -138,6 +138,19 @@ func TestMatcher_RefusedRetransmission(t *testing.T) {
 	retransmit(2*time.Second, false)
 	if c := m.Of(flowA); c.Bytes != 600 || c.Places[0].Bytes != 300 {
 		t.Errorf("%+v", c)
+	}
+}
+
+func TestMatcher_Datagrams(t *testing.T) {
+	var m Matcher
+	udp := flowA
+	udp.UDP = true
+	for range 3 * maxDrops {
+		m.Drop(Drop{Flow: udp, Place: nft, At: time.Second, Bytes: 100})
+	}
+	c := m.Of(udp)
+	if m.Forgotten > 0 || len(c.Places) != 1 || c.Places[0].Packets != 3*maxDrops || len(m.Of(flowA).Places) > 0 {
+		t.Errorf("%d forgotten, %+v", m.Forgotten, c)
 	}
 }
 

@@ -52,6 +52,23 @@ func datagramsLostAt(r *transfer.DatagramResult) (all []record.LostAt) {
 		add(record.LostAt{Confidence: verdict.High, Place: string(lost.Socket), Side: record.ReceiverHost,
 			Reason: "SOCKET_RCVBUFF", Segments: n, Bytes: n * size, DroppedPackets: *r.SocketDrops})
 	}
+	side := record.SenderHost
+	if r.Spec.Direction == transfer.Down {
+		side = record.ReceiverHost
+	}
+	watched := r.Losses != nil && !r.Losses.Incomplete && !r.Losses.NamespaceOnly
+	if r.Losses != nil {
+		for _, p := range r.Losses.Places {
+			one := place(p, side, r.DropCounters)
+			one.NamespaceOnly = r.Losses.NamespaceOnly
+			one.Segments = min((p.Dropped+size-1)/max(size, 1), rest)
+			one.Bytes = one.Segments * size
+			counted := one.Place == string(lost.Socket) && r.SocketDrops != nil && side == record.ReceiverHost
+			if one.Segments > 0 && !counted {
+				add(one)
+			}
+		}
+	}
 	counters := slices.DeleteFunc(slices.Clone(r.DropCounters), func(c transfer.DropCounter) bool {
 		return c.Place == string(lost.Socket) && r.SocketDrops != nil && r.Spec.Direction == transfer.Down
 	})
@@ -62,12 +79,20 @@ func datagramsLostAt(r *transfer.DatagramResult) (all []record.LostAt) {
 	} else {
 		receivers = nil
 	}
+	if watched { // drops of the own datagrams are known
+		senders = nil
+		receivers = nil
+	}
 	one, ok := explained(lost.Lost{Segments: rest, MSS: size, Headers: lost.HeadersUDP}, senders, receivers)
 	if ok {
 		add(one)
 	}
 	if rest > r.Lost/20 && r.SocketDrops != nil { // fewer may be batches of another size
-		add(record.LostAt{Confidence: verdict.Medium, Place: record.Elsewhere, Segments: rest, Bytes: rest * size})
+		confidence := verdict.Medium // counters may have missed a place of this host
+		if watched {
+			confidence = verdict.High
+		}
+		add(record.LostAt{Confidence: confidence, Place: record.Elsewhere, Segments: rest, Bytes: rest * size})
 	}
 	return all
 }

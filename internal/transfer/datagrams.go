@@ -1,6 +1,9 @@
 package transfer
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // DatagramSpec asks for one UDP transfer.
 type DatagramSpec struct {
@@ -42,9 +45,14 @@ type DatagramResult struct {
 	// SocketDrops are the datagrams that the receiver's sockets dropped; nil: not known.
 	SocketDrops  *int64
 	DropCounters []DropCounter // of this end's host, those that moved
+	Losses       *Losses       // of this end's host, without retransmissions; nil: not watched
+	Flows        []Addresses   // of this end
 	Complete     bool
 	Warnings     []string
 }
+
+// Addresses are the two ends of a flow.
+type Addresses struct{ Local, Remote netip.AddrPort }
 
 // AddSocketDrops adds those of one stream; nil: not known.
 func (r *DatagramResult) AddSocketDrops(n *int64) {

@@ -247,7 +247,8 @@ func shade(cells map[[2]string]FleetCell) {
 
 func newFleetCell(c store.Cell, to string) FleetCell {
 	cell := FleetCell{Receiver: to, State: c.State, Reason: c.Reason, GoodputBps: c.GoodputBps, UsualBps: c.UsualBps,
-		RTTMinS: c.RTTMinS, Limiter: c.Limiter, LostAt: c.LostAt, Run: c.Measured, At: c.MeasuredAt, Unconfirmed: c.Unconfirmed}
+		RTTMinS: c.RTTMinS, Limiter: c.Limiter, LostAt: c.LostAt, Run: c.Measured, At: c.MeasuredAt,
+		Unconfirmed: c.Unconfirmed}
 	switch {
 	case c.State != mesh.Done:
 		cell.Class = "missing"

@@ -29,8 +29,12 @@ func WatchLosses() *Losses {
 	return l
 }
 
-// CountLosses reads this host's counters only.
-func CountLosses() *Losses { return &Losses{counts: true} }
+// WatchDatagrams is like WatchLosses for transfers by UDP.
+func WatchDatagrams() *Losses {
+	l := &Losses{counts: true}
+	l.watch, l.err = drops.OpenUDP()
+	return l
+}
 
 // DropsFlag is --drops of the commands that serve clients: "" is no.
 type DropsFlag string
@@ -113,6 +117,7 @@ func (p *watchedPeer) Run(ctx context.Context, t transfer.Test,
 	each func(transfer.Interval)) ([]transfer.Outcome, error) {
 	counting := p.losses.count()
 	set := p.losses.begin(counting)
+	datagrams := p.losses.watch.BeginDatagrams()
 	outcomes, err := p.Peer.Run(ctx, t, func(i transfer.Interval) {
 		counting.Running(i.End)
 		if each != nil {
@@ -125,6 +130,7 @@ func (p *watchedPeer) Run(ctx context.Context, t transfer.Test,
 			set(o.TCP.Near, o.TCP.Spec.Direction == transfer.Up)
 		}
 		if r := o.Datagrams; r != nil {
+			r.Losses = datagrams(r)
 			r.DropCounters = counting.Moved(lost.UDP, r.Spec.Direction == transfer.Up)
 		}
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestResults_PlacesOfLoss(t *testing.T) {
 		}
 		r, err := decoded(outcome{output: encoded}, 10)
 		if err != nil || r.Failed || !strings.Contains(r.Text[1], "the receiver's firewall (NETFILTER_DROP, input hook)") ||
-			!strings.Contains(string(r.Structured), `"lost_at":[{"place":"firewall","side":"receiver-host"`) {
+			!strings.Contains(fmt.Sprintf("%s", r.Structured), `"lost_at":[{"place":"firewall","side":"receiver-host"`) {
 			t.Errorf("%v, %v, %s", err, r.Text, r.Structured)
 		}
 	}

@@ -93,7 +93,9 @@ func (f *flags) runUDP(cmd *cobra.Command, text string, specs []transfer.Datagra
 	if f.bidir {
 		return f.runUDPBoth(cmd, text, far, specs[0], specs[1])
 	}
-	watched := farend.CountLosses().Peer(far)
+	losses := farend.WatchDatagrams()
+	defer losses.Close()
+	watched := losses.Peer(far)
 	doc := record.MeasureUDP{Header: present.Header(cmd), Peer: lab.PeerName(text)}
 	for _, spec := range specs {
 		lines := progress.NewIntervals(console.Progress(cmd), f.every(console.Progress(cmd)),
@@ -137,7 +139,9 @@ func (f *flags) runUDPBoth(cmd *cobra.Command, text string, far transfer.Peer, u
 	lines := progress.NewIntervals(out, f.every(out), transfer.Spec{Direction: transfer.Up, Time: up.Time},
 		transfer.Spec{Direction: transfer.Down, Time: up.Time})
 	lines.Plain = true
-	outcomes, err := farend.CountLosses().Peer(far).Run(cmd.Context(), test, func(i transfer.Interval) {
+	losses := farend.WatchDatagrams()
+	defer losses.Close()
+	outcomes, err := losses.Peer(far).Run(cmd.Context(), test, func(i transfer.Interval) {
 		present.Interval(cmd, i.Direction, []transfer.Interval{i})
 		lines.Show(i.Direction, i)
 	})

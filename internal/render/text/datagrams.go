@@ -86,11 +86,16 @@ func datagramsLostAt(l *record.LostAt, d *record.Datagrams) string {
 	share := fmt.Sprintf(": %s of %s lost datagrams", Thousands(l.Segments), Thousands(d.Lost))
 	here := hereOf(d.Direction)
 	switch {
+	case l.Place == record.Elsewhere && l.Confidence == verdict.High:
+		return "neither the receiver's socket nor this host" + share + "; the way, or the far host"
 	case l.Place == record.Elsewhere:
 		return "neither the receiver's socket nor a counter of this host" + share + "; the way, or the far host"
 	case l.Counter != "":
 		return hostOf(l, here) + " " + placeNames[l.Place] + " (" + strings.Join(lostDetails(l), ", ") + ")" + share +
 			fmt.Sprintf("; confidence %s (counters of all connections)", l.Confidence)
+	}
+	if l.Place != "socket" {
+		return hostOf(l, here) + " " + placeNames[l.Place] + " (" + strings.Join(lostDetails(l), ", ") + ")" + share
 	}
 	return hostOf(l, here) + " " + placeNames[l.Place] + share +
 		": the program reads too slowly, or the buffer is too small"
