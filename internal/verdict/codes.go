@@ -62,6 +62,8 @@ const (
 	LossWithoutQueue Code = "loss-without-queue"
 	PolicedRate      Code = "policed-rate" // also peak_bps where it began with a burst
 	LossBelowBest    Code = "loss-below-best"
+	// CwndAvoids: without a loss, congestion avoidance opened the congestion window. Also ssthresh_bytes.
+	CwndAvoids Code = "cwnd-avoids"
 	// MarksBelowBest: congestion marks (ECN) reduced the congestion window. Also marks (round trips with such reports).
 	MarksBelowBest Code = "marks-below-best"
 	// SpuriousRetransmissions: most of the retransmitted data had arrived, behind later segments. Also

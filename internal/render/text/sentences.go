@@ -125,6 +125,11 @@ var measuredSentences = map[verdict.Code]func(figures) string{
 			"between losses (%s)",
 			f.share("retransmitted_ratio"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
 	},
+	verdict.CwndAvoids: func(f figures) string {
+		return fmt.Sprintf("without a loss, the congestion window grew to the end in congestion avoidance: ssthresh is %s, "+
+			"which an earlier connection's metrics or the sending host's TCP set: %s on average, %s at best (%s)",
+			f.size("ssthresh_bytes"), f.rate("steady_bps"), f.rate("best_bps"), f.loaded())
+	},
 	verdict.MarksBelowBest: func(f figures) string {
 		return fmt.Sprintf("a queue on the path marked segments (ECN) in %.0f round trips, and the sender reduced its "+
 			"congestion window for them: %s on average, %s at best (%s)",

@@ -141,6 +141,8 @@ var subtypeCauses = map[string]string{
 	verdict.PerFlow:         "the path limits the rate of each connection",
 	verdict.Shared:          "the link is full with other traffic as well",
 	verdict.Policer:         "a policer drops what is above its rate",
+	verdict.LowSsthresh:     "congestion avoidance opens the congestion window, though nothing was lost: ssthresh is low",
+	verdict.Marked:          "a queue on the way marks segments (ECN), and the congestion window follows from it",
 	verdict.Reordering:      "segments overtake each other, which the sender takes for loss",
 }
 

@@ -156,6 +156,9 @@ var (
 		Of:    func(f facts) float64 { return float64(f.measured.lossyTrips) }}
 	cwndRegrows = rule.Fact("cwndRegrows", "they were in congestion avoidance after a loss or a mark (RFC 5681, 3.1)",
 		func(f facts) bool { return f.measured.cwndRegrows })
+	avoidsFrom = &quantity{Name: "avoidsFrom", Unit: "bytes",
+		Means: "ssthresh of senders in congestion avoidance (RFC 5681, 3.1) without a loss or a mark; 0: other senders",
+		Of:    func(f facts) float64 { return float64(f.measured.avoidsFrom) }}
 	hasTimeouts = rule.Fact("hasTimeouts", "a retransmission timeout was seen",
 		func(f facts) bool { return f.measured.hasTimeouts })
 	modelPaced = rule.Fact("isModelPaced", "the congestion control paces by its model of the path (BBR)",

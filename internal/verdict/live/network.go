@@ -9,12 +9,13 @@ import (
 
 // networkFacts are what the verdict on the network reads besides the path.
 type networkFacts struct {
-	cwndGrows      bool // the congestion windows grew in the second half
-	cwndRegrows    bool // in congestion avoidance, after a loss or a mark
-	markedTrips    int  // round trips in which the receiver reported new congestion marks (ECN)
-	lossyTrips     int  // round trips in which segments were retransmitted
-	hasTimeouts    bool // a retransmission timeout was seen
-	isModelPaced   bool // the congestion control is BBR
+	cwndGrows      bool  // the congestion windows grew in the second half
+	cwndRegrows    bool  // in congestion avoidance, after a loss or a mark
+	avoidsFrom     int64 // ssthresh of senders in congestion avoidance without a loss or a mark, bytes; 0: other senders
+	markedTrips    int   // round trips in which the receiver reported new congestion marks (ECN)
+	lossyTrips     int   // round trips in which segments were retransmitted
+	hasTimeouts    bool  // a retransmission timeout was seen
+	isModelPaced   bool  // the congestion control is BBR
 	lossDispersion float64
 	losses         lossEvents // all
 	laterLosses    lossEvents // in congestion avoidance
@@ -29,7 +30,8 @@ type networkFacts struct {
 func (a *analysis) networkFacts() networkFacts {
 	marked := a.trips(func(s *transfer.Sample) int64 { return s.DeliveredCE })
 	lossy := a.trips(func(s *transfer.Sample) int64 { return s.Retransmitted })
-	return networkFacts{cwndGrows: a.cwndGrows(), cwndRegrows: a.cwndRegrows(), markedTrips: marked, lossyTrips: lossy,
+	return networkFacts{cwndGrows: a.cwndGrows(), cwndRegrows: a.cwndRegrows(),
+		avoidsFrom: a.avoidsFrom(), markedTrips: marked, lossyTrips: lossy,
 		hasTimeouts: a.hasTimeouts(), isModelPaced: a.connections[0].isModelPaced(), lossDispersion: a.lossDispersion(),
 		losses: a.lossEvents(false), laterLosses: a.lossEvents(true), delivery: a.firstDelivery(),
 		receiverSeen: a.receiver != nil, ackQueue: a.ackQueueShare(), ackRates: a.ackScatter(), isStarved: a.isStarved(),
@@ -73,6 +75,21 @@ func (a *analysis) cwndRegrows() bool {
 		}
 	}
 	return len(a.connections) > 0
+}
+
+// avoidsFrom returns the largest ssthresh, in bytes, of senders that are all in congestion avoidance from the first
+// sample on, though nothing was lost or marked. It returns 0 if one of them is not. HyStart++ (RFC 9406) sets ssthresh
+// later.
+func (a *analysis) avoidsFrom() (ssthresh int64) {
+	for _, c := range a.connections {
+		s := &c.samples[len(c.samples)/2]
+		last := &c.samples[len(c.samples)-1]
+		if c.samples[0].Ssthresh <= 0 || s.Cwnd < s.Ssthresh || last.Retransmitted+last.DeliveredCE > 0 || a.lostBefore() {
+			return 0
+		}
+		ssthresh = max(ssthresh, c.samples[0].Ssthresh)
+	}
+	return ssthresh
 }
 
 // lostBefore reports whether a watched connection had retransmitted before it was watched.

@@ -50,6 +50,9 @@ var (
 var networkRules = []networkRule{
 	{"no-rate", rule.Not(rule.All(lastingRate.Positive(), meanRate.Positive())),
 		outcome{name: verdict.Unknown, confidence: verdict.Low, code: verdict.NoRate}},
+	{"low-ssthresh", rule.All(cwndGrows, avoidsFrom.Positive(), rule.Not(hasStandingQueue), rule.Not(modelPaced)),
+		outcome{name: verdict.Congestion, subtype: verdict.LowSsthresh, confidence: verdict.Medium,
+			code: verdict.CwndAvoids, values: addSsthresh}},
 	{"still-growing", rule.All(utilization.Above(threshold.StillGrowing), cwndGrows,
 		rule.Not(cwndRegrows)),
 		outcome{name: verdict.SlowStart, confidence: verdict.Medium, code: verdict.CwndOpensToTheEnd, values: addPath}},
@@ -186,6 +189,11 @@ func addPeak(f facts, v verdict.Values) {
 	case deliversBurst.IsTrue(f):
 		v["peak_bps"] = f.measured.delivery.first
 	}
+}
+
+func addSsthresh(f facts, v verdict.Values) {
+	addPath(f, v)
+	v["ssthresh_bytes"] = float64(f.measured.avoidsFrom)
 }
 
 func addMarks(f facts, v verdict.Values) {
