@@ -162,23 +162,26 @@ func TestAcknowledgedAsTheProgramReads(t *testing.T) {
 }
 
 // A congestion window that grows back from a loss before anybody looked is not in slow start, though its
-// rate is the best that was seen; one that lost nothing may be.
+// rate is the best that was seen. One that lost nothing is in slow start only below ssthresh.
 func TestGrowingBackIsNotSlowStart(t *testing.T) {
-	growing := func(lost int64) verdict.Verdict {
+	growing := func(lost, ssthresh int64) verdict.Verdict {
 		grown := int64(0)
 		r := steady(10e6, 200*ms, func(i int, s, r *transfer.Sample) {
 			rate := int64(2e6 + float64(i)*60e3) // bit/s
 			grown += rate / 8 / 20
 			s.InFlight = rate / 8 * 200 / 1000
-			s.Cwnd, s.Ssthresh, s.SendWnd, s.DeliveryBps = s.InFlight, 14480, 8<<20, float64(rate)
+			s.Cwnd, s.Ssthresh, s.SendWnd, s.DeliveryBps = s.InFlight, ssthresh, 8<<20, float64(rate)
 			s.Acked, s.Sent, s.Program, s.Retransmitted, s.RetransmittedBytes = grown, grown, grown, lost, lost*1448
 		})
 		return judgeWatched(watchedFrom(r, r.Sender(), 2*time.Second))
 	}
-	if v := growing(3); v.Limiter != verdict.Congestion {
+	if v := growing(3, 14480); v.Limiter != verdict.Congestion {
 		t.Errorf("after a loss: %s, %s; %v", v.Limiter, v.Confidence, v.Evidence)
 	}
-	if v := growing(0); v.Limiter != verdict.SlowStart {
+	if v := growing(0, 0); v.Limiter != verdict.SlowStart {
 		t.Errorf("without one: %s, %s; %v", v.Limiter, v.Confidence, v.Evidence)
+	}
+	if v := growing(0, 14480); v.Limiter != verdict.Congestion || v.Subtype != verdict.LowSsthresh {
+		t.Errorf("above ssthresh without one: %s, %s; %v", v.Limiter, v.Confidence, v.Evidence)
 	}
 }
