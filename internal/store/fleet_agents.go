@@ -20,6 +20,7 @@ type Agent struct {
 	Hello    json.RawMessage // its last report, as the bus carries it
 	Seen     time.Time
 	ClockOff time.Duration // how far its clock is ahead of the hub's
+	Waiting  int           // results in its outbox
 	Joined   time.Time
 	Removed  time.Time // zero: a member
 }
@@ -165,13 +166,13 @@ func (f *Fleet) freeName(ctx context.Context, tx *sql.Tx, name string) (string, 
 	return "", ErrNameTaken
 }
 
-const selectAgent = "SELECT id, name, nkey, host_id, labels, hello, seen_ns, clock_off_ns, joined_ns, removed_ns " +
+const selectAgent = "SELECT id, name, nkey, host_id, labels, hello, seen_ns, clock_off_ns, waiting, joined_ns, removed_ns " +
 	"FROM agent"
 
 func scanAgent(row interface{ Scan(...any) error }) (a Agent, err error) {
 	var labels, hello string
 	var seen, off, joined, removed int64
-	err = row.Scan(&a.ID, &a.Name, &a.NKey, &a.HostID, &labels, &hello, &seen, &off, &joined, &removed)
+	err = row.Scan(&a.ID, &a.Name, &a.NKey, &a.HostID, &labels, &hello, &seen, &off, &a.Waiting, &joined, &removed)
 	if err != nil {
 		return a, err
 	}
@@ -202,12 +203,14 @@ func (f *Fleet) AgentByKey(ctx context.Context, nkey string) (Agent, error) {
 	return a, err
 }
 
-// Saw records an agent's report and how far its clock is ahead. An empty report changes only the times.
+// Here records that an agent is there, the results in its outbox, and how far its clock is ahead.
+func (f *Fleet) Here(ctx context.Context, id string, waiting int, ahead time.Duration, now time.Time) error {
+	return f.exec(ctx, "UPDATE agent SET seen_ns = $1, clock_off_ns = $2, waiting = $3 WHERE id = $4", now.UnixNano(),
+		ahead.Nanoseconds(), waiting, id)
+}
+
+// Saw records an agent's report and how far its clock is ahead.
 func (f *Fleet) Saw(ctx context.Context, id string, hello json.RawMessage, ahead time.Duration, now time.Time) error {
-	if len(hello) == 0 {
-		return f.exec(ctx, "UPDATE agent SET seen_ns = $1, clock_off_ns = $2 WHERE id = $3", now.UnixNano(),
-			ahead.Nanoseconds(), id)
-	}
 	return f.exec(ctx, "UPDATE agent SET seen_ns = $1, clock_off_ns = $2, hello = $3 WHERE id = $4", now.UnixNano(),
 		ahead.Nanoseconds(), plain(string(hello)), id)
 }

@@ -279,6 +279,21 @@ func (f *Fleet) Charges(ctx context.Context, since, until time.Time) (charges []
 	return charges, err
 }
 
+// Spent returns the bytes that runs which were granted since a time have taken of each agent's budget, by its ID.
+func (f *Fleet) Spent(ctx context.Context, since time.Time) (map[string]int64, error) {
+	spent := map[string]int64{}
+	const from = ", charged FROM job WHERE due_ns >= $1 AND granted_ns >= $2 AND charged > 0"
+	err := f.query(ctx, func(rows *sql.Rows) error {
+		var agent string
+		var bytes int64
+		err := rows.Scan(&agent, &bytes)
+		spent[agent] = bytes
+		return err
+	}, "SELECT agent, CAST(sum(charged) AS BIGINT) FROM (SELECT a AS agent"+from+" UNION ALL SELECT b AS agent"+from+
+		") AS r GROUP BY agent", since.Add(-maxWait).UnixNano(), since.UnixNano())
+	return spent, err
+}
+
 // maxWait is a time that no run waits for its grant, so that the index of due times serves.
 const maxWait = 100 * 24 * time.Hour
 

@@ -69,6 +69,7 @@ type FleetHost struct {
 	SeenAt    time.Time         `json:"seen_at,omitzero"`
 	Away      bool              `json:"away"`
 	ClockOffS float64           `json:"clock_off_s"`
+	Waiting   int               `json:"waiting"` // results in its outbox
 	Version   string            `json:"version,omitempty"`
 	Kernel    string            `json:"kernel,omitempty"`
 	Addresses []string          `json:"addresses,omitempty"`
@@ -91,7 +92,7 @@ func (f *Fleet) Hosts(ctx context.Context, version string) (*FleetHosts, error) 
 		var hello bus.Hello
 		_ = json.Unmarshal(a.Hello, &hello) // an agent that was never seen
 		h := FleetHost{Name: a.Name, Labels: a.Labels, SeenAt: a.Seen, Away: time.Since(a.Seen) > bus.AwayAfter+bus.HereEvery,
-			ClockOffS: a.ClockOff.Seconds(), Version: hello.Version, Kernel: hello.Kernel, Limits: hello.Limits,
+			ClockOffS: a.ClockOff.Seconds(), Waiting: a.Waiting, Version: hello.Version, Kernel: hello.Kernel, Limits: hello.Limits,
 			JoinedAt: a.Joined}
 		for _, at := range hello.Addresses {
 			h.Addresses = append(h.Addresses, at.String())

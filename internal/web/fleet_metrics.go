@@ -1,18 +1,18 @@
 package web
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/fleet/bus"
 	"github.com/fullpipe-net/fullpipe/internal/openmetrics"
+	"github.com/fullpipe-net/fullpipe/internal/store"
 )
 
-// maxPathMetrics is the number of directions above which the metrics leave out single paths.
-const maxPathMetrics = 5000
-
-// fleetMetrics writes the fleet's metrics for Prometheus.
+// fleetMetrics writes the fleet's metrics for Prometheus. ?site= selects the directions from and to a site.
 func (s *Server) fleetMetrics(w http.ResponseWriter, r *http.Request) {
 	page, err := s.fleetPage(r)
 	if err != nil {
@@ -36,14 +36,14 @@ func (s *Server) fleetPage(r *http.Request) (*openmetrics.Page, error) {
 		return nil, err
 	}
 	names := map[string]string{}
-	page.Family("agent_up", "gauge", "", "1 if the hub has heard of the agent within a minute.")
 	for _, a := range agents {
 		names[a.ID] = a.Name
-		up := 0.0
-		if time.Since(a.Seen) <= bus.AwayAfter+bus.HereEvery {
-			up = 1
-		}
-		page.Sample("agent_up", up, "agent", a.Name)
+	}
+	if err := s.addAgentMetrics(r.Context(), page, agents); err != nil {
+		return nil, err
+	}
+	if err := s.addIncidentMetrics(r.Context(), page); err != nil {
+		return nil, err
 	}
 	counts, err := f.CountJobs(r.Context(), time.Time{})
 	if err != nil {
@@ -56,8 +56,17 @@ func (s *Server) fleetPage(r *http.Request) (*openmetrics.Page, error) {
 	page.Family("refused_changes", "counter", "", "Requests to change something that this hub process refused.")
 	page.Sample("refused_changes_total", float64(s.refusedChanges.Load()))
 	cells, err := f.Grid(r.Context(), "")
-	if err != nil || len(cells) > maxPathMetrics {
-		return page, err
+	if err != nil {
+		return nil, err
+	}
+	if wanted := r.FormValue("site"); wanted != "" {
+		sites, err := s.cfg.Fleet.sites(r.Context(), agents)
+		if err != nil {
+			return nil, err
+		}
+		cells = slices.DeleteFunc(cells, func(c store.Cell) bool {
+			return sites[c.Sender] != wanted && sites[c.Receiver] != wanted
+		})
 	}
 	for _, family := range []struct {
 		name, unit, help string
@@ -96,4 +105,51 @@ func (s *Server) fleetPage(r *http.Request) (*openmetrics.Page, error) {
 		}
 	}
 	return page, nil
+}
+
+// addAgentMetrics adds the agents: whether they are there, their outbox and their budget.
+func (s *Server) addAgentMetrics(ctx context.Context, page *openmetrics.Page, agents []store.Agent) error {
+	spent, err := s.cfg.Fleet.Store.Spent(ctx, time.Now().Add(-24*time.Hour))
+	if err != nil {
+		return err
+	}
+	for _, family := range []struct {
+		name, unit, help string
+		value            func(a *store.Agent) float64
+	}{
+		{"agent_up", "", "1 if the hub has heard of the agent within a minute.", func(a *store.Agent) float64 {
+			if time.Since(a.Seen) <= bus.AwayAfter+bus.HereEvery {
+				return 1
+			}
+			return 0
+		}},
+		{"agent_outbox_results", "", "Results in the agent's outbox by its last heartbeat.",
+			func(a *store.Agent) float64 { return float64(a.Waiting) }},
+		{"agent_day_bytes", "bytes", "Payload of the agent's runs in the last 24 hours, both ways.",
+			func(a *store.Agent) float64 { return float64(spent[a.ID]) }},
+	} {
+		page.Family(family.name, "gauge", family.unit, family.help)
+		for i := range agents {
+			page.Sample(family.name, family.value(&agents[i]), "agent", agents[i].Name)
+		}
+	}
+	return nil
+}
+
+// addIncidentMetrics adds the open incidents.
+func (s *Server) addIncidentMetrics(ctx context.Context, page *openmetrics.Page) error {
+	doc, err := s.cfg.Fleet.Incidents(ctx, s.cfg.Version)
+	if err != nil {
+		return err
+	}
+	page.Family("incident", "gauge", "", "1 for each open incident, 0 if it is silenced.")
+	for i := range doc.Open {
+		one := &doc.Open[i]
+		value := 1.0
+		if one.Silenced {
+			value = 0
+		}
+		page.Sample("incident", value, "kind", one.Kind.Noun(), "name", one.Name, "symptom", string(one.Symptoms[0]))
+	}
+	return nil
 }

@@ -375,4 +375,47 @@ func BenchmarkFleetGrid(b *testing.B) {
 			}
 		})
 	}
+	b.Run("metrics", func(b *testing.B) {
+		for b.Loop() {
+			page := ask(s, "GET", "/metrics", func(r *http.Request) {
+				r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+			})
+			b.ReportMetric(float64(strings.Count(page.Body.String(), "\n")), "lines")
+		}
+	})
+}
+
+// TestFleetMetrics_Directions checks that the metrics have each direction that was measured, and those of one site if
+// it is asked for.
+func TestFleetMetrics_Directions(t *testing.T) {
+	const agents = 30
+	s := fleetSite(t, agents)
+	f := s.cfg.Fleet.Store
+	_, err := f.SetMesh(t.Context(), "[site.x]\nagents = [\"host?0?\"]\n", "test", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := f.Grid(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := 0
+	ofSite := 0
+	for _, c := range cells {
+		if c.GoodputBps != nil {
+			measured++
+			if c.Sender == "id000" || c.Receiver == "id000" {
+				ofSite++
+			}
+		}
+	}
+	for query, want := range map[string]int{"": measured, "?site=x": ofSite, "?site=y": 0} {
+		answer := ask(s, "GET", "/metrics"+query, func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+fleetAdmin)
+		})
+		got := strings.Count(answer.Body.String(), "\nfullpipe_fleet_goodput_bps{")
+		if got != want || answer.Code != http.StatusOK || ofSite == 0 || ofSite == measured {
+			t.Errorf("%q: %d directions, not %d: %d", query, got, want, answer.Code)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fullpipe-net/fullpipe/internal/changepoint"
+	"github.com/fullpipe-net/fullpipe/internal/fleet/incident"
 	"github.com/fullpipe-net/fullpipe/internal/recheck"
 	"github.com/fullpipe-net/fullpipe/internal/record"
 	"github.com/fullpipe-net/fullpipe/internal/segments"
@@ -209,7 +210,13 @@ func recheckMetrics(t *testing.T) string {
 }
 
 func fleetMetrics(t *testing.T) string {
-	answer := ask(fleetSite(t, 8), "GET", "/metrics", func(r *http.Request) {
+	s := fleetSite(t, 8)
+	lead := must.Get(s.cfg.Fleet.Store.TakeLead(t.Context(), "one", time.Hour))(t)
+	open := incident.Incident{ID: "1", Cause: incident.Cause{Kind: incident.OneHost, ID: "id000"},
+		Symptoms: []incident.Symptom{incident.Away}, OpenedAt: time.Now()}
+	must.Do(t, s.cfg.Fleet.Store.SaveDecision(t.Context(), lead,
+		incident.Decision{Incidents: []incident.Incident{open}}, nil, time.Now()))
+	answer := ask(s, "GET", "/metrics", func(r *http.Request) {
 		r.Header.Set("Authorization", "Bearer "+fleetAdmin)
 	})
 	if answer.Code != http.StatusOK {

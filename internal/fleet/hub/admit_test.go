@@ -52,7 +52,7 @@ func slowHub(t *testing.T) (h *Hub, member nkeys.KeyPair, slow func()) {
 		busy := make(chan struct{})
 		go func() { // waits for the lock, and everything else waits for it
 			defer close(busy)
-			_ = fleet.Saw(context.Background(), "anna", nil, 0, now)
+			_ = fleet.Here(context.Background(), "anna", 0, 0, now)
 		}()
 		t.Cleanup(func() {
 			_ = tx.Rollback()

@@ -77,7 +77,8 @@ func (h *Hub) Here(ctx context.Context, agent string, here bus.Here) {
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, handleTime)
 		defer cancel()
-		_ = h.Fleet.Saw(ctx, agent, nil, time.Unix(0, here.ClockNs).Sub(now), now) // if not stored, a refresh undoes Seen
+		// if not stored, a refresh undoes Seen
+		_ = h.Fleet.Here(ctx, agent, max(here.Waiting, 0), time.Unix(0, here.ClockNs).Sub(now), now)
 	}()
 }
 
