@@ -166,7 +166,8 @@ func (f *Fleet) freeName(ctx context.Context, tx *sql.Tx, name string) (string, 
 	return "", ErrNameTaken
 }
 
-const selectAgent = "SELECT id, name, nkey, host_id, labels, hello, seen_ns, clock_off_ns, waiting, joined_ns, removed_ns " +
+const selectAgent = "SELECT id, name, nkey, host_id, labels, hello, seen_ns, clock_off_ns, waiting, joined_ns, " +
+	"removed_ns " +
 	"FROM agent"
 
 func scanAgent(row interface{ Scan(...any) error }) (a Agent, err error) {

@@ -92,8 +92,8 @@ func (f *Fleet) Hosts(ctx context.Context, version string) (*FleetHosts, error) 
 		var hello bus.Hello
 		_ = json.Unmarshal(a.Hello, &hello) // an agent that was never seen
 		h := FleetHost{Name: a.Name, Labels: a.Labels, SeenAt: a.Seen, Away: time.Since(a.Seen) > bus.AwayAfter+bus.HereEvery,
-			ClockOffS: a.ClockOff.Seconds(), Waiting: a.Waiting, Version: hello.Version, Kernel: hello.Kernel, Limits: hello.Limits,
-			JoinedAt: a.Joined}
+			ClockOffS: a.ClockOff.Seconds(), Waiting: a.Waiting, Version: hello.Version, Kernel: hello.Kernel,
+			Limits: hello.Limits, JoinedAt: a.Joined}
 		for _, at := range hello.Addresses {
 			h.Addresses = append(h.Addresses, at.String())
 		}

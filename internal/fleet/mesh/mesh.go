@@ -20,6 +20,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,10 +31,12 @@ import (
 
 // Mesh is a parsed mesh file. Its zero value measures nothing.
 type Mesh struct {
-	Sites  map[string]Site  `toml:"site"`
-	Links  map[string]Link  `toml:"link"`
-	Tasks  map[string]Task  `toml:"task"`
-	Limits Limits           `toml:"limits"`
+	Sites  map[string]Site `toml:"site"`
+	Links  map[string]Link `toml:"link"`
+	Tasks  map[string]Task `toml:"task"`
+	Limits Limits          `toml:"limits"`
+	// Keep is how long results stay in the database; 0: for ever.
+	Keep   Interval         `toml:"keep"`
 	Alerts map[string]Alert `toml:"alert"`
 }
 
@@ -95,8 +98,16 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 // Interval is a time, such as "6h" in the file.
 type Interval time.Duration
 
-// UnmarshalText parses a time with its unit.
+// UnmarshalText parses a time with its unit: d is a day of 24 hours.
 func (i *Interval) UnmarshalText(text []byte) error {
+	if number, ok := strings.CutSuffix(string(text), "d"); ok {
+		days, err := strconv.ParseUint(number, 10, 15)
+		if err != nil {
+			return fmt.Errorf("time %q: not a number of days, as in 7d", text)
+		}
+		*i = Interval(time.Duration(days) * day)
+		return nil
+	}
 	d, err := units.ParseTime(string(text))
 	*i = Interval(d)
 	return err
@@ -110,13 +121,14 @@ const (
 	defaultTime     = 5 * time.Second
 	maxTime         = 10 * time.Minute
 	minEvery        = time.Minute
-	maxEvery        = 366 * 24 * time.Hour
+	maxEvery        = 366 * day
+	minKeep         = day
 	maxStreams      = 128
 	defaultMostFull = 0.6
 )
 
 // keys are the names of all settings, for suggestions.
-var keys = []string{"site", "link", "task", "limits", "alert", "agents", "labels", "uplink", "day-bytes", "between",
+var keys = []string{"site", "link", "task", "limits", "keep", "alert", "agents", "labels", "uplink", "day-bytes", "between",
 	"from", "to", "neighbours", "per-site", "every", "time", "most", "streams", "congestion", "quiet-hours",
 	"zone", "most-full", "webhook", "alertmanager", "on", "sites"}
 
@@ -150,6 +162,9 @@ func (m *Mesh) check() error {
 				fault(table.kind+"."+n, "a name has letters, digits, '.', '_' and '-', at most 63 of them")
 			}
 		}
+	}
+	if m.Keep != 0 && time.Duration(m.Keep) < minKeep {
+		fault("keep", "at least 24h: a path's usual range comes from earlier results")
 	}
 	for _, n := range sorted(m.Sites) {
 		m.checkSite(n, fault)

@@ -80,6 +80,8 @@ func TestParse_Faults(t *testing.T) {
 		{"[alert.a]\nwebhook = \"http://localhost.example.net/\"", "unencrypted"},
 		{"[alert.a]\nwebhook = \"http://127.0.0.1@198.51.100.7/\"", "unencrypted"},
 		{"[alert.a]\nwebhook = \"https:///hook\"", "alert.a.webhook: is not a URL"},
+		{"keep = \"90m\"", "keep: at least 24h"},
+		{"keep = \"xd\"", "not a number of days"},
 		{"[alert.a]\nsites = [\"x\"]", "alert.a.webhook: is not a URL"},
 		{"[alert.a]\nalertmanager = \"http://am.example.net:9093\"", "alert.a.alertmanager: reports about your paths"},
 		{"[alert.a]\nalertmanager = \"https://am\"\nwebhook = \"https://b\"", "alert.a: has webhook and alertmanager"},
