@@ -12,8 +12,8 @@ import (
 	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 )
 
-// TestFleetTrim_ConstantSize stores the results of 30 days, of which the database keeps 7: its used size after day 10
-// is that after day 30.
+// TestFleetTrim_ConstantSize stores the results of 30 days and keeps those of 7: the database has the same size after
+// 10 days and after 30.
 func TestFleetTrim_ConstantSize(t *testing.T) {
 	const keep, runsADay = 7 * 24 * time.Hour, 48
 	f := must.Get(OpenFleet(t.Context(), t.TempDir(), ""))(t)
@@ -55,9 +55,9 @@ func TestFleetTrim_ConstantSize(t *testing.T) {
 	runs := must.Get(f.s.List(t.Context(), Filter{Limit: 5000}))(t)
 	jobs := must.Get(f.Jobs(t.Context(), JobFilter{Limit: 5000}))(t)
 	events := must.Get(f.Events(t.Context(), time.Time{}, 5000))(t)
-	for what, n := range map[string]int{"runs": len(runs), "jobs": len(jobs), "events": len(events)} {
+	for name, n := range map[string]int{"runs": len(runs), "jobs": len(jobs), "events": len(events)} {
 		if want := 7 * runsADay; n < want || n > want+runsADay {
-			t.Errorf("%d %s, not %d", n, what, want)
+			t.Errorf("%d %s, not %d", n, name, want)
 		}
 	}
 }

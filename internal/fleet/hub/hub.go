@@ -82,9 +82,6 @@ type Event struct {
 const (
 	defaultLease = 6 * time.Second
 	refreshEvery = 2 * time.Second
-	keepJobs     = 90 * 24 * time.Hour
-	trimEvery    = time.Hour
-	trimPause    = 5 * time.Second // between transactions while old results are left
 	// lostAfter is the time after the end of its order at which a run without a result counts as lost.
 	lostAfter = 3 * time.Second
 	// admissionTime is the time in which the far agent admits a connection of the near agent.
@@ -269,20 +266,6 @@ func (h *Hub) step(ctx context.Context, now time.Time) (next time.Time, err erro
 		}
 	}
 	return h.wakeAt(now), nil
-}
-
-// trim removes what is older than the database keeps.
-func (h *Hub) trim(ctx context.Context, now time.Time) error {
-	before := now.Add(-keepJobs)
-	err := errors.Join(h.Fleet.TrimJobs(ctx, before), h.Fleet.TrimIncidents(ctx, before))
-	if err != nil || h.mesh == nil || h.mesh.Keep == 0 {
-		return err
-	}
-	more, err := h.Fleet.Trim(ctx, now, time.Duration(h.mesh.Keep))
-	if more {
-		h.trimAt = now.Add(trimPause)
-	}
-	return err
 }
 
 // isStale reports whether it is time to refresh, and sets the next time.

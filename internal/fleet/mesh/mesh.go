@@ -128,7 +128,8 @@ const (
 )
 
 // keys are the names of all settings, for suggestions.
-var keys = []string{"site", "link", "task", "limits", "keep", "alert", "agents", "labels", "uplink", "day-bytes", "between",
+var keys = []string{"site", "link", "task", "limits", "keep", "alert",
+	"agents", "labels", "uplink", "day-bytes", "between",
 	"from", "to", "neighbours", "per-site", "every", "time", "most", "streams", "congestion", "quiet-hours",
 	"zone", "most-full", "webhook", "alertmanager", "on", "sites"}
 
