@@ -49,7 +49,7 @@ var (
 		Dual, tracing + "; Linux 5.17"}
 	Drops = Program{"fullpipe_drops", "tp_btf/kfree_skb",
 		"80 bytes from the IP header on, the length, device, " +
-			"network namespace and reason of dropped TCP packets; " +
+			"network namespace and reason of dropped packets of TCP, or of UDP; " +
 			"the port, output device and first unsent range of the socket that sends one", 690, Dual, tracing + "; Linux 5.17"}
 	Switches = Program{"fullpipe_switch", "tp_btf/sched_switch",
 		"the number, state, system call and its first argument of threads of followed programs", 364, Dual,

@@ -36,6 +36,7 @@ type Watch struct {
 	events  *bpf.Events
 	names   map[uint32]string // of reasons
 	own     uint32            // this process's network namespace
+	udp     bool              // follows datagrams instead of TCP
 	joined  bool              // packets of own may pass other namespaces of this host
 	flushed chan struct{}     // a value for each answered Flush
 	ended   chan struct{}     // closed when reading has ended
@@ -65,7 +66,7 @@ func open(protocol int32) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{own: own, joined: !isInitial(own) && joinsOthers(), flushed: make(chan struct{}, 1),
+	w := &Watch{own: own, udp: protocol == protocolUDP, joined: !isInitial(own) && joinsOthers(), flushed: make(chan struct{}, 1),
 		ended: make(chan struct{})}
 	if err := w.attach(protocol); err != nil {
 		_ = w.set.Close() // err says more

@@ -205,6 +205,52 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatch_Datagrams drops the fourth part of the datagrams at this host's firewall.
+func TestWatch_Datagrams(t *testing.T) {
+	testenv.Need(t, testenv.Root, testenv.BPF, testenv.NetworkNamespace, testenv.NFT)
+	if !testenv.Inside(t, unix.CLONE_NEWNET) {
+		return
+	}
+	shell(t, `ip link set lo up
+		nft 'add table inet t; add chain inet t c { type filter hook input priority 0; };
+		add rule inet t c udp dport 7000 numgen inc mod 4 < 1 drop'`)
+	receiver, err := net.ListenPacket("udp", "127.0.0.1:7000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer receiver.Close()
+	for _, udp := range []bool{true, false} {
+		w, err := map[bool]func() (*Watch, error){true: OpenUDP, false: Open}[udp]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		end := w.BeginDatagrams()
+		sender, err := net.Dial("udp", "127.0.0.1:7000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sender.Close()
+		for range 100 {
+			if _, err := sender.Write(make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := netip.MustParseAddrPort(sender.LocalAddr().String())
+		r := &transfer.DatagramResult{Flows: []transfer.Addresses{
+			{Local: at, Remote: netip.MustParseAddrPort("127.0.0.1:7000")}}}
+		r.Spec.Direction = transfer.Up
+		l := end(r)
+		switch {
+		case !udp && l != nil:
+			t.Errorf("a Watch of TCP knows datagrams: %+v", l)
+		case udp && (l == nil || len(l.Places) != 1 || l.Places[0].Reason != "NETFILTER_DROP" || l.Places[0].Packets != 25 ||
+			l.Places[0].Dropped != 2500):
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
 func TestWatch_ReleasesEverything(t *testing.T) {
 	testenv.Need(t, testenv.BPF)
 	before := descriptors(t)

@@ -11,7 +11,7 @@ import (
 // forgets them: later connections may have the same addresses. It returns nil if they are not
 // known.
 func (w *Watch) Begin() (end func(e *transfer.End, sends bool) *transfer.Losses) {
-	of := w.begin()
+	of := w.begin(false)
 	return func(e *transfer.End, sends bool) *transfer.Losses {
 		if e == nil {
 			return nil
@@ -26,7 +26,7 @@ func (w *Watch) Begin() (end func(e *transfer.End, sends bool) *transfer.Losses)
 
 // BeginDatagrams is like Begin for a transfer by UDP.
 func (w *Watch) BeginDatagrams() (end func(r *transfer.DatagramResult) *transfer.Losses) {
-	of := w.begin()
+	of := w.begin(true)
 	return func(r *transfer.DatagramResult) *transfer.Losses {
 		var flows []lost.Flow
 		for _, pair := range r.Flows {
@@ -46,8 +46,8 @@ func flowOf(local, remote netip.AddrPort, sends bool) lost.Flow {
 	return lost.Flow{Source: remote, Destination: local}
 }
 
-func (w *Watch) begin() func([]lost.Flow) *transfer.Losses {
-	if w == nil {
+func (w *Watch) begin(udp bool) func([]lost.Flow) *transfer.Losses {
+	if w == nil || w.udp != udp {
 		return func([]lost.Flow) *transfer.Losses { return nil }
 	}
 	before, failed := w.missed()
