@@ -16,7 +16,6 @@ var evidenceRelations = []relation{
 	{left: "outside", factor: 1, right: "blocks"},
 	{left: "agree", factor: 1, right: "runs"},
 	{left: "missing_bytes", factor: agree, right: "bytes_with_missing"},
-	{left: "queued_bytes", factor: threshold.ChargedMax.Value, right: "granted_bytes"},
 	{left: "from_s", factor: 1, right: "to_s"},
 	{left: "wait_s", factor: agree, right: "total_s"},
 	{left: "idle_s", factor: agree, right: "total_s"},

@@ -41,7 +41,6 @@ var pieces = []piece{
 			"outside>blocks":                   {"outside": 6},
 			"agree>runs":                       {"agree": 6},
 			"missing_bytes>bytes_with_missing": {"missing_bytes": 18e6},
-			"queued_bytes>granted_bytes":       {"queued_bytes": 3e5},
 			"from_s>to_s":                      {"from_s": 3},
 			"wait_s>total_s":                   {"wait_s": 3},
 			"idle_s>total_s":                   {"idle_s": 3},

@@ -297,7 +297,4 @@ var (
 	// QueuedMax is how many times its granted size a send buffer contains at most.
 	QueuedMax = &Number{"QueuedMax", 2.0, "ratio",
 		"Linux grants twice what is asked for, and accepts a super-segment more"}
-	// ChargedMax is how many times its size the kernel charges to a send buffer at most.
-	ChargedMax = &Number{"ChargedMax", 8.0, "ratio",
-		"Linux 6.18 in the lab: 455,160 bytes charged to one of 131,072 (skmem), super-segments to one of 16 KiB"}
 )
