@@ -47,7 +47,7 @@ const (
 	minTurns       = 10
 )
 
-// maxIdle is the time without a segment after which a connection may make room for another one.
+// maxIdle is the time without a segment after which a connection may make room for another one, as one that closes.
 const maxIdle = 10e9
 
 // connections follows connections by their sockets.
@@ -55,6 +55,8 @@ type connections struct {
 	of        map[uint64]*connection
 	ended     map[uint64]*Requests // by cookie: connections whose socket's address another one has now
 	forgotten int64                // connections that found no room
+	latest    int64                // time of a segment
+	takenAt   int64                // latest, at the last call of take
 }
 
 func newConnections() connections {
@@ -70,6 +72,7 @@ type connection struct {
 	mss          int64
 	minRTT       int64
 	establishing bool // a SYN has left, and no other segment
+	closing      bool // a FIN or RST was seen
 }
 
 type role uint8
@@ -94,6 +97,7 @@ func (all *connections) add(s *segment) {
 		return
 	}
 	c.last = s.at
+	all.latest = s.at
 	if s.cookie != 0 {
 		c.cookie = s.cookie
 	}
@@ -118,6 +122,7 @@ func (all *connections) add(s *segment) {
 		c.establish(s)
 	}
 	c.Add(&s.Packet)
+	c.closing = c.closing || s.Flags&(turns.FIN|turns.RST) != 0
 }
 
 // isAnother reports whether a segment belongs to a later connection than c with the same address of the
@@ -130,7 +135,12 @@ func (c *connection) isAnother(s *segment) bool {
 // end removes a connection and keeps its turns for take.
 func (all *connections) end(socket uint64, c *connection) {
 	delete(all.of, socket)
-	if c.cookie != 0 && c.Summary.Counts != (turns.Counts{}) {
+	c.EndTurn()
+	switch {
+	case c.cookie == 0 || c.Summary.Counts == (turns.Counts{}):
+	case len(all.ended) >= maxConnections:
+		all.forgotten++
+	default:
 		all.ended[c.cookie] = &Requests{Summary: c.Summary, Client: c.role == client}
 	}
 }
@@ -160,7 +170,7 @@ func (c *connection) establish(ack *segment) {
 func (all *connections) begin(s *segment) *connection {
 	if len(all.of) >= maxConnections {
 		for socket, c := range all.of {
-			if s.at-c.last > maxIdle {
+			if c.closing || s.at-c.last > maxIdle {
 				all.end(socket, c)
 			}
 		}
@@ -182,12 +192,20 @@ func (all *connections) share() int { return min(max(maxTurns/(len(all.of)+1), m
 func (all *connections) take() map[uint64]*Requests {
 	taken := all.ended
 	all.ended = map[uint64]*Requests{}
-	for _, c := range all.of {
+	for socket, c := range all.of {
+		if c.closing {
+			c.EndTurn() // no later turn ends it
+			if c.last <= all.takenAt {
+				all.end(socket, c)
+				continue
+			}
+		}
 		if c.cookie == 0 || c.Summary.Counts == (turns.Counts{}) {
 			continue
 		}
 		taken[c.cookie] = &Requests{Summary: c.Summary, Client: c.role == client}
 		c.Summary = turns.Summary{MaxKept: all.share()}
 	}
+	all.takenAt = all.latest
 	return taken
 }

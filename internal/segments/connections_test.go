@@ -178,6 +178,51 @@ func TestConnections_AddressIsUsedAgain(t *testing.T) {
 	}
 }
 
+// TestConnections_OneRequestEach closes each connection after its request, from either end. In the last period a
+// connection sends a request, closes its side and has no response yet.
+func TestConnections_OneRequestEach(t *testing.T) {
+	for _, isClient := range []bool{true, false} {
+		for _, clientCloses := range []bool{true, false} {
+			h := newHost(0)
+			h.syn = 1
+			if !isClient {
+				h.syn = 0
+			}
+			for i := range int64(3 * maxConnections) {
+				h.socket = uint64(i + 1)
+				h.cookie = h.socket + 1000
+				h.put(100*i*ms, false, turns.ACK, 0, nil)
+				h.turn((100*i+1)*ms, 33*ms, isClient)
+				h.put((100*i+40)*ms, isClient == clientCloses, turns.ACK|turns.FIN, 0, nil)
+				if i%1000 != 999 {
+					continue
+				}
+				taken := h.all.take()
+				for cookie, r := range taken {
+					if r.Count != 1 || r.Unanswered != 0 || r.Client != isClient {
+						t.Fatalf("%d: %+v", cookie, r.Counts)
+					}
+				}
+				if len(taken) != 1000 || len(h.all.of) > 1000 || h.all.forgotten > 0 {
+					t.Fatalf("%d connections, %d in memory, %d forgotten", len(taken), len(h.all.of), h.all.forgotten)
+				}
+			}
+			h.socket = 1 << 40
+			h.cookie = h.socket
+			h.put(1e15, false, turns.ACK, 0, nil)
+			h.put(1e15+1, isClient, turns.ACK, 200, nil)
+			h.put(1e15+2, isClient, turns.ACK|turns.FIN, 0, nil)
+			if r := h.all.take()[h.cookie]; r != nil {
+				t.Errorf("without a response: %+v", r.Counts)
+			}
+			h.put(1e15+33*ms, !isClient, turns.ACK|turns.PSH, 400, nil)
+			if r := h.all.take()[h.cookie]; r == nil || r.Count != 1 {
+				t.Errorf("after half-close: %+v", r)
+			}
+		}
+	}
+}
+
 func TestConnections_MemoryIsBounded(t *testing.T) {
 	h := newHost(1)
 	for i := range uint64(2 * maxConnections) {

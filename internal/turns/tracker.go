@@ -7,7 +7,7 @@ package turns
 //     ends the wait for the server, or continues the response.
 //  3. continued and repaired give the time since the message's last segment to a cause; answered gives the time
 //     between request and response (attribute.go).
-//  4. Tracker.finish closes a turn when the next begins and hands it to the Summary (summary.go).
+//  4. Tracker.EndTurn closes a turn when the next begins and hands it to the Summary (summary.go).
 
 // Tracker follows one connection. The zero value is ready.
 type Tracker struct {
@@ -145,7 +145,7 @@ func (t *Tracker) clientData(d *data) {
 			if t.server.position(d.Ack) < t.server.high {
 				t.Overlapping++
 			}
-			t.finish()
+			t.EndTurn()
 		}
 		t.begin(d, filled)
 	}
@@ -256,8 +256,8 @@ func (t *Tracker) serverData(d *data) {
 	t.turn.Last = d.Number
 }
 
-// finish closes the turn that has a response.
-func (t *Tracker) finish() {
+// EndTurn closes the turn that has a response: nothing of the response is missing.
+func (t *Tracker) EndTurn() {
 	if t.phase != responding {
 		return
 	}
@@ -300,7 +300,7 @@ func (t *Tracker) Finish() {
 	if t.phase == requesting {
 		t.Unanswered++
 	}
-	t.finish()
+	t.EndTurn()
 	t.phase = idle
 }
 

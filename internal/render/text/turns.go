@@ -73,6 +73,12 @@ func RequestsAnswer(r *record.Requests) string {
 	return answer
 }
 
+// RequestCauses returns the causes of waits that the headline names.
+func RequestCauses(r *record.Requests) []string {
+	_, causes := requestsAnswer(r)
+	return causes
+}
+
 // requestsAnswer returns the headline about requests, and the causes that it names: of the slow
 // ones, and of the usual one where it takes a quarter of the median.
 func requestsAnswer(r *record.Requests) (answer string, causes []string) {
