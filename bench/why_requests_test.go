@@ -27,6 +27,7 @@ type slowRequests struct {
 	causes                  []string
 	states                  []string // of samples, as right as a cause
 	filler                  string   // the program to name
+	target                  string   // of why; "": the client's program
 }
 
 // requestProgram has the names that the statements of slowRequests use.
@@ -57,7 +58,7 @@ var slowRequestCauses = []slowRequests{
 	{name: "segment of a long response lost", link: "down.loss=0.5%", server: longResponse, client: longRequest,
 		causes: []string{"fast-retransmit", "tail-loss-probe", "timeout"}},
 	{name: "SYN lost", link: "up.loss=8%", connect: "pass", client: "s = dial(); " + oneRequest + "; s.close()",
-		causes: []string{"lost-syn", "tail-loss-probe", "timeout"}, states: []string{"timer"}},
+		causes: []string{"lost-syn", "tail-loss-probe", "timeout"}, states: []string{"timer"}, target: ":8080"},
 	{name: "delayed ACK against Nagle", connect: "s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)",
 		server: "get(c, 400); c.sendall(b'x' * 400)",
 		client: "s.sendall(b'r' * 200); s.sendall(b'r' * 200); get(s, 400); time.sleep(0.01)",
@@ -152,7 +153,7 @@ while True:
 	if c.concurrent != "" {
 		near += c.concurrent + " >/dev/null & sleep 2; "
 	}
-	near += drop + "$F why client.py --for 10s --json; kill $(jobs -p) 2>/dev/null; true"
+	near += drop + "$F why " + or(c.target, "client.py") + " --for 10s --json; kill $(jobs -p) 2>/dev/null; true"
 	link := path
 	if c.link != "" {
 		link += "," + c.link

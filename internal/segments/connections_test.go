@@ -172,7 +172,11 @@ func TestConnections_AddressIsUsedAgain(t *testing.T) {
 		t.Fatalf("%d connections", len(found))
 	}
 	for cookie, r := range found {
-		if r.Count != 5 || r.Client != (cookie >= 200) {
+		turns := int64(6)
+		if cookie == 202 {
+			turns = 5 // the last one is open
+		}
+		if r.Count != turns || r.Client != (cookie >= 200) {
 			t.Errorf("%d: %+v", cookie, r.Counts)
 		}
 	}
