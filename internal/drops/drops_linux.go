@@ -66,8 +66,8 @@ func open(protocol int32) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{own: own, udp: protocol == protocolUDP, joined: !isInitial(own) && joinsOthers(), flushed: make(chan struct{}, 1),
-		ended: make(chan struct{})}
+	w := &Watch{own: own, udp: protocol == protocolUDP, joined: !isInitial(own) && joinsOthers(),
+		flushed: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := w.attach(protocol); err != nil {
 		_ = w.set.Close() // err says more
 		if errors.Is(err, os.ErrPermission) {
