@@ -146,9 +146,9 @@ func (c *Comparison) drop() {
 	}
 }
 
-// fills reports that a candidate carried all that the path carries in each run.
+// fills reports that a candidate carried all that the path carries in each run, and leaves no losses worth sparing.
 func (c *Comparison) fills(r *candidate) bool {
-	return c.full > 0 && len(r.own) > 0 && slices.Min(r.own) >= c.full &&
+	return c.full > 0 && len(r.own) > 0 && slices.Min(r.own) >= c.full && !SparesLosses(0, r.retransmitRatio()) &&
 		stats.Middle(r.ratios) >= math.Log(c.worthwhile(r))
 }
 

@@ -180,6 +180,25 @@ func TestTune_WindowOfBDPWithoutPacing(t *testing.T) {
 	}
 }
 
+// TestTune_WindowSparesLosses checks that a window is found where bbr carries all that a slow line does, and
+// overflows its queue as the baseline does.
+func TestTune_WindowSparesLosses(t *testing.T) {
+	for _, bps := range []float64{56_000, 128_000, 1e6} {
+		for seed := range uint64(3) {
+			path := shallow(bps, 150*time.Millisecond, 6, 0.99, 0.001)
+			path.Drops = 0.19
+			path.AutoWindow = 64 << 10
+			peer := simpeer.New(path, seed)
+			peer.BlindRetransmits = 0.15
+			d := run(t, peer, func(cfg *Config) { cfg.Seed = seed })
+			t.Log(bps, d.Reason.Code, d.Chosen, d.Before.Verdict.Limiter, len(d.Trials))
+			if d.After == nil || d.After.Retransmits == nil || *d.After.Retransmits > 0.01 {
+				t.Errorf("%g bit/s, seed %d: %s: %+v", bps, seed, d.Reason.Code, d.Chosen)
+			}
+		}
+	}
+}
+
 // TestTune_LargeBucket has policers with buckets of megabytes: runs that do not empty the bucket are faster than the
 // policed rate, without loss.
 func TestTune_LargeBucket(t *testing.T) {

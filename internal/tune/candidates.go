@@ -44,7 +44,8 @@ func (c *comparison) ideas(base Setup) (ideas []Setup) {
 		case advice.OtherControl:
 			ideas = append(ideas, c.otherControls(base)...)
 		case advice.WindowOfBDP:
-			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast && c.seen.reaches(w) {
+			reached := c.seen.reaches(p.Window) || c.carriesAll(base)
+			if w := p.Window; base.Window == 0 && w > 0 && !p.AtLeast && reached {
 				ideas = append(ideas, Setup{Window: w})
 			}
 		case advice.PaceBelow:

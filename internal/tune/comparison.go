@@ -79,7 +79,8 @@ func (c *comparison) compare(ctx context.Context, answer search.Answer) error {
 	if onTop && !left {
 		return nil // the window is the answer
 	}
-	if left && (onTop || c.limits.Limiter == verdict.Bottleneck) { // the path was seen to carry more
+	full := c.limits.Limiter == verdict.Bottleneck
+	if left && (onTop || full) || full && wastes(trials) { // the path was seen to carry more, or as much with fewer losses
 		c.limits = verdict.Verdict{Limiter: verdict.Congestion}
 	}
 	c.below.limits = c.limits

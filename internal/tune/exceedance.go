@@ -70,7 +70,10 @@ func (c *comparison) compareScattered(ctx context.Context, candidates []Setup) (
 	// Spared losses are worth a change without a gain. Only pairs of runs show that.
 	before := retransmits(c.seen.baselineRuns())
 	if slices.ContainsFunc(left, func(s Setup) bool { return sparesLosses(before, retransmits(c.seen.runsOf(s))) }) {
-		return c.measure(ctx, Setup{}, left, true)
+		wasteful := func(s Setup) bool { return wastes(c.seen.runsOf(s)) }
+		clean := slices.DeleteFunc(slices.Clone(left), wasteful)
+		left = slices.DeleteFunc(left, func(s Setup) bool { return !wasteful(s) })
+		return c.measure(ctx, Setup{}, append(clean, left...), true)
 	}
 	today := 1.0
 	for order := 1; ; order++ {
@@ -107,8 +110,8 @@ func (c *comparison) compareScattered(ctx context.Context, candidates []Setup) (
 	return Setup{}, false, nil
 }
 
-// runEachOnce makes one run of each candidate until one carries all there is: nothing is left to those that are
-// preferred less. It returns those that ran.
+// runEachOnce makes one run of each candidate until one carries all there is without many retransmissions: nothing is
+// left to those that are preferred less. It returns those that ran.
 func (c *comparison) runEachOnce(ctx context.Context, candidates []Setup) (tried []Setup, err error) {
 	for _, s := range candidates {
 		ran, err := c.runOnce(ctx, s)
@@ -119,7 +122,7 @@ func (c *comparison) runEachOnce(ctx context.Context, candidates []Setup) (tried
 			continue
 		}
 		tried = append(tried, s)
-		if !c.keepsLosses(s) && c.carriesAll(s) {
+		if !c.keepsLosses(s) && c.carriesAll(s) && !wastes(c.seen.runsOf(s)) {
 			break
 		}
 	}

@@ -78,6 +78,11 @@ func (l *loop) search(ctx context.Context) error {
 		return err
 	}
 	if l.longTransfers() && l.base.verdict.Limiter == verdict.Bottleneck {
+		if wastes(l.seen.baselineRuns()) {
+			if err := l.compare(ctx); err != nil || l.compared.winner != (Setup{}) {
+				return err
+			}
+		}
 		if full, err := l.base.confirmFullLink(ctx); full || err != nil {
 			return err
 		}

@@ -82,6 +82,12 @@ func sparesLosses(before, after *float64) bool {
 	return before != nil && after != nil && search.SparesLosses(*after, *before)
 }
 
+// wastes reports that runs retransmit so much that fewer retransmissions alone are worth a change.
+func wastes(runs []*Trial) bool {
+	none := 0.0
+	return sparesLosses(retransmits(runs), &none)
+}
+
 // asFast reports that runs after a change that spares losses were shown to keep nearly all of the goodput before. It
 // judges the search's proof and that of a host's changes.
 func asFast(before, after *Measured, gain stats.Interval) bool {

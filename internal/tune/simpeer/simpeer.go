@@ -26,6 +26,8 @@ type Peer struct {
 	Policed bool
 	// Bucket makes the path's early rate a policer's bucket: it lasts longer for slower senders, and loses nothing.
 	Bucket bool
+	// BlindRetransmits is the share of its bytes that bbr retransmits without losing goodput; 0: what the path drops.
+	BlindRetransmits float64
 	// FlowBps limits the payload rate of each connection; 0: no limit. OthersBps is the rate of other traffic, which gets
 	// the share of a fixed number of connections.
 	FlowBps, OthersBps float64
@@ -159,6 +161,9 @@ func (p *Peer) transfer(ctx context.Context, s transfer.Spec) (*transfer.Result,
 		t.retransmits = path.Loss
 	default:
 		t.losesNow = path.Drops == 0 && !relieved && !path.Lossless(effective)
+	}
+	if sender.Congestion == "bbr" && p.BlindRetransmits > 0 {
+		t.retransmits = p.BlindRetransmits
 	}
 	p.addEarly(&t, sender.PacingBps)
 	from := netip.MustParseAddrPort("192.0.2.1:40000")
