@@ -26,7 +26,7 @@ type Peer struct {
 	Policed bool
 	// Bucket makes the path's early rate a policer's bucket: it lasts longer for slower senders, and loses nothing.
 	Bucket bool
-	// BlindRetransmits is the share of its bytes that bbr retransmits without losing goodput; 0: what the path drops.
+	// BlindRetransmits is the share of its bytes that bbr retransmits without losing goodput; 0: as the path drops.
 	BlindRetransmits float64
 	// FlowBps limits the payload rate of each connection; 0: no limit. OthersBps is the rate of other traffic, which gets
 	// the share of a fixed number of connections.
