@@ -107,10 +107,10 @@ func (t *Tracker) continued(x, y *stream, d *data, s Stage) {
 		t.turn.add(s, Propagation, silent-delay)
 	case prompted && small && allKnown:
 		t.waited(s, Nagle, silent, d)
-	case prompted && !(x.lastShort && allKnown):
-		t.turn.add(s, Rounds, silent)
 	case silent <= maxSpacing*x.spacing:
 		t.turn.add(s, Wire, silent)
+	case prompted && !(x.lastShort && allKnown):
+		t.turn.add(s, Rounds, silent)
 	case allKnown && !x.pushed && !x.lastShort && silent >= t.leastStall():
 		// The write went on, so the next segment was owed: it was sent and lost before the tap.
 		t.turn.LostBeforeTheTap = true

@@ -60,6 +60,22 @@ func (w *watcher) owner(c *Connection) Owner {
 	return w.owners.of(&c.Snapshot, c.opened, w.now(), asked)
 }
 
+// findFillers finds the owners of the connections that fill queues. A watch of some programs has not looked for theirs.
+func (w *watcher) findFillers(v *View) {
+	var all *owners
+	for i := range v.Connections {
+		f := v.Connections[i].Filler
+		if f == nil || f.Owner != (Owner{}) || v.Anonymized {
+			continue
+		}
+		if all == nil {
+			all = newOwners(&Match{}, w.cfg.Namespace)
+			defer all.close()
+		}
+		f.Owner = all.of(&f.Snapshot, f.opened, w.now(), nil)
+	}
+}
+
 // unowned returns the inodes of sockets that moved in this period and have no known owner.
 func (w *watcher) unowned() map[uint32]bool {
 	inodes := map[uint32]bool{}

@@ -253,6 +253,7 @@ func (w *watcher) show(each func(*View) error) (err error) {
 		return err
 	}
 	v.finish()
+	w.findFillers(v)
 	w.programs.look(v, w.cfg.Cumulative)
 	w.began = now
 	return each(v)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fullpipe-net/fullpipe/internal/sockdiag"
 	"github.com/fullpipe-net/fullpipe/internal/testenv"
+	"github.com/fullpipe-net/fullpipe/internal/testenv/must"
 	"github.com/fullpipe-net/fullpipe/internal/verdict"
 	"github.com/fullpipe-net/fullpipe/internal/verdict/threshold"
 )
@@ -295,6 +296,24 @@ func TestOwnersByBothWays(t *testing.T) {
 	}
 	if said[true] != said[false] || said[true].PID != os.Getpid() {
 		t.Errorf("by /proc %+v, by eBPF %+v", said[false], said[true])
+	}
+}
+
+// TestFindFillers: a watch of one program names another one whose connection fills the queue.
+func TestFindFillers(t *testing.T) {
+	client, _ := loop(t, listen(t))
+	raw := must.Get(client.SyscallConn())(t)
+	var stat unix.Stat_t
+	var err error
+	if failed := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }); failed != nil || err != nil {
+		t.Fatal(failed, err)
+	}
+	filler := &Filler{Connection: &Connection{Snapshot: Snapshot{Inode: uint32(stat.Ino)}}}
+	v := &View{Connections: []Observed{{Filler: filler}, {}}}
+	w := &watcher{cfg: Config{Match: Match{PIDs: []int{1}}}, start: time.Now()}
+	w.findFillers(v)
+	if filler.Owner.PID != os.Getpid() {
+		t.Errorf("the queue is filled by %+v", filler.Owner)
 	}
 }
 
