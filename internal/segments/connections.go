@@ -114,6 +114,7 @@ func (all *connections) add(s *segment) {
 		c.minRTT = s.minRTT
 		c.AtEnd(c.role == client, s.minRTT)
 	}
+	c.FullSegment(s.mss)
 	c.segments++
 	s.At = s.at - c.begin
 	s.Number = c.segments

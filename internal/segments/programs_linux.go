@@ -64,6 +64,8 @@ func arrival(at layout, events *bpf.Events, maps maps) asm.Instructions {
 		asm.StoreMem(asm.RFP, record+recCookie, asm.R0, asm.DWord).WithSymbol("known"),
 		asm.LoadMem(asm.R1, tp, at("tcp_sock", "rtt_min")+at("minmax", "s")+at("minmax_sample", "v"), asm.Word),
 		asm.StoreMem(asm.RFP, record+recMinRTT, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, tp, at("tcp_sock", "mss_cache"), asm.Word),
+		asm.StoreMem(asm.RFP, record+recMSS, asm.R1, asm.Word),
 		asm.LoadMem(asm.R1, tp, scales(at), asm.Byte),
 		asm.StoreMem(asm.RFP, record+recScales, asm.R1, asm.Byte),
 		asm.LoadMem(header, skb, at("sk_buff", "data"), asm.DWord),

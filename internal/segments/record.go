@@ -20,6 +20,7 @@ const (
 	recBefore   = 32  // the bytes before the TCP header: the end of the IP header
 	recHeader   = recBefore + beforeBytes
 	recMinRTT   = 120 // of an arrival: the kernel's least round trip in µs
+	recMSS      = 124 // of an arrival: the payload of a full segment of this end
 	recordSize  = 128
 
 	beforeBytes = 20
@@ -35,6 +36,7 @@ type segment struct {
 	cookie uint64 // 0: not known
 	syn    int32
 	minRTT int64 // 0: not known
+	mss    int64 // payload of a full segment; 0: not known
 	leaves bool
 	turns.Packet
 }
@@ -57,7 +59,8 @@ func decode(b []byte, s *segment) bool {
 	}
 	*s = segment{at: int64(binary.NativeEndian.Uint64(b[recTime:])), socket: binary.NativeEndian.Uint64(b[recSocket:]),
 		cookie: binary.NativeEndian.Uint64(b[recCookie:]),
-		syn:    int32(binary.NativeEndian.Uint32(b[recSYN:])), leaves: b[recLeaves] == 1}
+		syn:    int32(binary.NativeEndian.Uint32(b[recSYN:])), leaves: b[recLeaves] == 1,
+		mss: int64(binary.NativeEndian.Uint32(b[recMSS:]))}
 	if rtt := binary.NativeEndian.Uint32(b[recMinRTT:]); rtt != noMinRTT {
 		s.minRTT = int64(rtt) * 1000
 	}

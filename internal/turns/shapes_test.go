@@ -79,3 +79,23 @@ func TestTracker_RefusedFastOpen(t *testing.T) {
 		t.Errorf("%+v", p.Longest)
 	}
 }
+
+// TestTracker_FullSegment: merged segments are no full ones, where this end's system knows how long those are, and a
+// message shorter than one ends with a short one.
+func TestTracker_FullSegment(t *testing.T) {
+	tracker := &Tracker{}
+	tracker.FullSegment(0)
+	tracker.FullSegment(1448)
+	at, seq := int64(0), uint32(1)
+	for _, c := range []struct {
+		payload uint32
+		short   bool
+	}{{200, true}, {1448, false}, {2896, false}, {5792, false}, {8688, false}, {60_816, false}, {5800, true}} {
+		at += 1_000_000
+		tracker.Add(&Packet{At: at, Seq: seq, FromClient: true, Flags: ACK, Payload: c.payload, Window: 65_535})
+		seq += c.payload
+		if x := &tracker.client; x.segment != 1448 || x.lastShort != c.short {
+			t.Errorf("%d bytes: a full segment has %d, this one is short: %v", c.payload, x.segment, x.lastShort)
+		}
+	}
+}

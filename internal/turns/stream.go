@@ -17,7 +17,9 @@ type stream struct {
 	lastAt    int64 // the last segment with payload
 	lastShort bool  // it was shorter than a full one
 	pushed    bool  // it ended a write
-	segment   int64 // the payload of a full segment: by the handshake, or the largest seen
+	segment   int64 // the payload of a full segment: by the system or the handshake, or the largest seen
+	// segmentKnown reports that the system said it: longer ones are merged.
+	segmentKnown bool
 
 	risen     int64 // when acked rose or the window opened last, 0: not yet
 	wasTight  bool  // the window had no room for a segment before
@@ -53,7 +55,7 @@ func (x *stream) begin(seq uint32) {
 
 // restart begins anew after segments that were not followed; the path stays known.
 func (x *stream) restart(seq uint32) {
-	*x = stream{segment: x.segment, widest: x.widest, spacing: x.spacing, late: x.late,
+	*x = stream{segment: x.segment, segmentKnown: x.segmentKnown, widest: x.widest, spacing: x.spacing, late: x.late,
 		loop: loop{least: x.loop.least, excess: x.loop.excess}, ids: ids{good: x.ids.good, bad: x.ids.bad}}
 	x.begin(seq)
 }

@@ -54,6 +54,17 @@ func (t *Tracker) AtEnd(isClient bool, roundTrip int64) {
 	}
 }
 
+// FullSegment says which payload a full segment of this end has, as its system knows it; 0: not known. Segments of the
+// other end seldom have more, so longer ones are merged.
+func (t *Tracker) FullSegment(payload int64) {
+	for _, x := range []*stream{&t.client, &t.server} {
+		if payload > 0 {
+			x.segment = payload
+			x.segmentKnown = true
+		}
+	}
+}
+
 type phase uint8
 
 const (
@@ -168,7 +179,7 @@ func (x *stream) sent(d *data) {
 	if !x.lastShort && !x.pushed && x.lastAt > 0 {
 		x.spaced(d.At - x.lastAt)
 	}
-	if x.segment < int64(d.Payload) && d.Payload <= maxSegment {
+	if !x.segmentKnown && x.segment < int64(d.Payload) && d.Payload <= maxSegment {
 		x.segment = int64(d.Payload)
 	}
 	x.lastAt = d.At
