@@ -14,9 +14,13 @@ const (
 	scratch = passed - 8 // a pointer that the kernel read
 )
 
-// bulkSize is the size of a socket's entry in the map of bulk transfers: payload since the direction changed, and
-// the direction.
-const bulkSize = 16
+// An entry of the map of bulk transfers.
+const (
+	bulkPayload   = 0 // since the direction changed
+	bulkDirection = 8
+	bulkTime      = 16 // of the last record
+	bulkSize      = 24
+)
 
 // The registers of both programs.
 const (
@@ -151,10 +155,11 @@ type maps struct{ bulk, mask int }
 const (
 	stateBits = 31 // of the byte with icsk_ca_state
 	pureAck   = 2  // the size that the kernel gives acknowledgements without payload (skb_set_tcp_pure_ack)
-	// An acknowledgement of at most fewBytes is not needed while the window has wideWindow: the kernel's least round trip
-	// is in the records.
+	// An acknowledgement of at most fewBytes is not needed while the window has wideWindow, unless it comes later than
+	// soon: the kernel's least round trip is in the records. A later one may be delayed, or prompt the next segment.
 	fewBytes   = 2 * 1460
 	wideWindow = 32 << 10
+	soon       = int32(turns.LeastWait) // ns
 )
 
 // leaveOutAck ends the program for an acknowledgement without payload of a short message. r1 is the window that it
@@ -167,8 +172,12 @@ func leaveOutAck(maps maps) asm.Instructions {
 		asm.Add.Imm(asm.R2, record+recSocket),
 		asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, "needed"),
-		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
-		asm.JLE.Imm(asm.R1, fewBytes, "out"),
+		asm.LoadMem(asm.R1, asm.R0, bulkPayload, asm.DWord),
+		asm.JGT.Imm(asm.R1, fewBytes, "needed"),
+		asm.LoadMem(header, asm.R0, bulkTime, asm.DWord),
+		asm.FnKtimeGetNs.Call(),
+		asm.Sub.Reg(asm.R0, header),
+		asm.JLT.Imm(asm.R0, soon, "out"),
 	}
 }
 
@@ -204,7 +213,11 @@ func read(to int16, size int32, from asm.Register, offset int16) asm.Instruction
 // finish copies the header and writes the record to the ring, unless it belongs to a bulk transfer that goes by.
 func finish(at layout, events *bpf.Events, maps maps, leaves int32) asm.Instructions {
 	const payload = header
+	const now = tp // which is not needed any more
 	code := asm.Instructions{
+		asm.FnKtimeGetNs.Call(),
+		asm.Mov.Reg(now, asm.R0),
+		asm.StoreMem(asm.RFP, record+recTime, now, asm.DWord),
 		asm.LoadMem(asm.R1, skb, at("sk_buff", "protocol"), asm.Half),
 		asm.StoreMem(asm.RFP, record+recProtocol, asm.R1, asm.Half),
 	}
@@ -222,22 +235,24 @@ func finish(at layout, events *bpf.Events, maps maps, leaves int32) asm.Instruct
 		asm.Add.Imm(asm.R2, record+recSocket),
 		asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, "first"),
-		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
+		asm.StoreMem(asm.R0, bulkTime, now, asm.DWord),
+		asm.LoadMem(asm.R1, asm.R0, bulkPayload, asm.DWord),
 		asm.JNE.Imm(payload, 0, "data"),
 		asm.JGT.Imm(asm.R1, turns.MaxUnskipped, "out"),
 		asm.Ja.Label("emit"),
-		asm.LoadMem(asm.R2, asm.R0, 8, asm.DWord).WithSymbol("data"),
+		asm.LoadMem(asm.R2, asm.R0, bulkDirection, asm.DWord).WithSymbol("data"),
 		asm.JEq.Imm(asm.R2, leaves, "same"),
 		asm.Mov.Imm(asm.R2, leaves),
-		asm.StoreMem(asm.R0, 8, asm.R2, asm.DWord),
+		asm.StoreMem(asm.R0, bulkDirection, asm.R2, asm.DWord),
 		asm.Mov.Imm(asm.R1, 0),
 		asm.JGT.Imm(asm.R1, turns.MaxUnskipped, "out").WithSymbol("same"),
 		asm.Add.Reg(asm.R1, payload),
-		asm.StoreMem(asm.R0, 0, asm.R1, asm.DWord),
+		asm.StoreMem(asm.R0, bulkPayload, asm.R1, asm.DWord),
 		asm.Ja.Label("emit"),
-		asm.StoreMem(asm.RFP, passed, payload, asm.DWord).WithSymbol("first"),
+		asm.StoreMem(asm.RFP, passed+bulkPayload, payload, asm.DWord).WithSymbol("first"),
 		asm.Mov.Imm(asm.R1, leaves),
-		asm.StoreMem(asm.RFP, passed+8, asm.R1, asm.DWord),
+		asm.StoreMem(asm.RFP, passed+bulkDirection, asm.R1, asm.DWord),
+		asm.StoreMem(asm.RFP, passed+bulkTime, now, asm.DWord),
 		asm.LoadMapPtr(asm.R1, maps.bulk),
 		asm.Mov.Reg(asm.R2, asm.RFP),
 		asm.Add.Imm(asm.R2, record+recSocket),
@@ -245,10 +260,10 @@ func finish(at layout, events *bpf.Events, maps maps, leaves int32) asm.Instruct
 		asm.Add.Imm(asm.R3, passed),
 		asm.Mov.Imm(asm.R4, 0),
 		asm.FnMapUpdateElem.Call(),
-		asm.FnKtimeGetNs.Call().WithSymbol("emit"),
-		asm.StoreMem(asm.RFP, record+recTime, asm.R0, asm.DWord),
 	)
-	code = append(code, events.Emit(record, recordSize)...)
+	emit := events.Emit(record, recordSize)
+	emit[0] = emit[0].WithSymbol("emit")
+	code = append(code, emit...)
 	return append(code,
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("out"),
 		asm.Return(),
