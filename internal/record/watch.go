@@ -153,9 +153,12 @@ type SampledRequests struct {
 	LongestTimerS float64 `json:"longest_timer_s"`
 }
 
+// known reports whether turns or states were seen.
+func (r *WatchedRequests) known() bool { return r != nil && (r.Turns != nil || r.Sampled != nil) }
+
 // RequestsLead reports whether requests explain more than the limiters of the connection.
 func (c *WatchedConnection) RequestsLead() bool {
-	if c.Requests == nil || len(c.Directions) == 0 {
+	if !c.Requests.known() || len(c.Directions) == 0 {
 		return false
 	}
 	if c.Requests.Turns != nil {
@@ -171,7 +174,7 @@ func (c *WatchedConnection) RequestsLead() bool {
 // RequestsLead reports whether the requests are the answer for a target: all of them lead, and the heaviest connection
 // is no bulk transfer.
 func (d *Watch) RequestsLead() bool {
-	if d.Requests == nil || len(d.Connections) == 0 {
+	if !d.Requests.known() || len(d.Connections) == 0 {
 		return false
 	}
 	c := &d.Connections[0]

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/fullpipe-net/fullpipe/internal/record"
@@ -330,10 +331,10 @@ func RFC6349FrameCells(f *record.RFC6349Frame) []string {
 	}
 	cells := []string{fmt.Sprintf("%d B", f.FrameBytes), "–", "–", "–", "–", verdict}
 	if f.Due > 0 {
-		cells[2] = Thousands(int64(f.Due))
+		cells[2] = Thousands(int64(math.Round(f.Due)))
 	}
 	if f.FramesPerSec > 0 {
-		cells[1] = Thousands(int64(f.FramesPerSec))
+		cells[1] = Thousands(int64(math.Round(f.FramesPerSec)))
 		cells[3] = units.Rate(f.Bps).String()
 		cells[4] = fmt.Sprintf("%.2g %%", 100*record.OrZero(f.LossRatio))
 	}

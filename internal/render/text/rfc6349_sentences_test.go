@@ -120,3 +120,11 @@ func TestRFC6349Headline_FixesOfItsOwnLimiter(t *testing.T) {
 		t.Error(do)
 	}
 }
+
+// TestRFC6349FrameCells_Rounds: a row's figures are rounded as the sentence beside them rounds.
+func TestRFC6349FrameCells_Rounds(t *testing.T) {
+	cells := RFC6349FrameCells(&record.RFC6349Frame{FrameBytes: 1518, Due: 1499.8, FramesPerSec: 1498.4})
+	if cells[1] != "1,498" || cells[2] != "1,500" {
+		t.Errorf("1498.4 of 1499.8 are %s of %s", cells[1], cells[2])
+	}
+}
