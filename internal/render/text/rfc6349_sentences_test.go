@@ -121,7 +121,7 @@ func TestRFC6349Headline_FixesOfItsOwnLimiter(t *testing.T) {
 	}
 }
 
-// TestRFC6349FrameCells_Rounds: a row's figures are rounded as the sentence beside them rounds.
+// TestRFC6349FrameCells_Rounds: a row and its sentence round their figures alike.
 func TestRFC6349FrameCells_Rounds(t *testing.T) {
 	cells := RFC6349FrameCells(&record.RFC6349Frame{FrameBytes: 1518, Due: 1499.8, FramesPerSec: 1498.4})
 	if cells[1] != "1,498" || cells[2] != "1,500" {
