@@ -364,7 +364,11 @@ func TestBankCostOfPlacesOfLoss(t *testing.T) {
 		Spread: strings.Join(notes, "; "), Verdict: "fail", Command: "run_time_ns by BPF_ENABLE_STATS, " +
 			"fullpipe lab rate=1gbit,rtt=10ms,queue=2bdp,loss=0.1% --far 'fullpipe serve --drops' -- fullpipe measure " +
 			"--parallel 16 --time 10s"}
-	if len(costs) > 0 && share <= 0.01 {
+	switch {
+	case len(costs) == 0 || share > 0.01:
+	case documents.OrZero(d.GoodputBps) < 0.9e9: // this machine did not reach the claim's rate
+		row.Verdict = "inconclusive"
+	default:
 		row.Verdict = "pass"
 	}
 	record(t, row)

@@ -58,8 +58,8 @@ var (
 		Dual, tracing + "; Linux 5.18"}
 	RequestsCompleted = Program{"fullpipe_compl", "tp_btf/block_rq_complete",
 		"device, operation, length and time of a request of a block device", 877, Dual, tracing + "; Linux 5.18"}
-	Arrivals = Program{"fullpipe_arrive", "tp_btf/tcp_probe", "the TCP header, 20 bytes before it, the length and the " +
-		"socket's cookie of segments that arrive", 650, Dual, tracing + "; Linux 5.12"}
+	Arrivals = Program{"fullpipe_arrive", "tp_btf/tcp_probe", "the TCP header, 20 bytes before it and the length of " +
+		"segments that arrive; their socket's cookie, least round trip and full segment", 650, Dual, tracing + "; Linux 5.12"}
 	Departures = Program{"fullpipe_depart", "tp_btf/net_dev_queue", "the TCP header, 20 bytes before it, the length, " +
 		"the socket's cookie and its recovery state of segments that leave", 880, Dual, tracing + "; Linux 5.12"}
 )

@@ -159,7 +159,7 @@ const (
 	// soon: the kernel's least round trip is in the records. A later one may be delayed, or prompt the next segment.
 	fewBytes   = 2 * 1460
 	wideWindow = 32 << 10
-	soon       = int32(turns.LeastWait) // ns
+	soon       = int32(turns.MinWait) // ns
 )
 
 // leaveOutAck ends the program for an acknowledgement without payload of a short message. r1 is the window that it

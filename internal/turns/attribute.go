@@ -130,11 +130,11 @@ const maxSpacing = 4
 // clockError is how far two stamps of one capture can be off, nanoseconds.
 const clockError = 20_000
 
-// LeastWait is the shortest time between two segments, in nanoseconds, that may be a wait.
-const LeastWait = 1_000_000
+// MinWait is the shortest time between two segments, in nanoseconds, that may be a wait.
+const MinWait = 1_000_000
 
 // leastWait is the shortest time between two segments that is more than the line's.
-func (t *Tracker) leastWait() int64 { return max(t.rtt()/4, LeastWait) }
+func (t *Tracker) leastWait() int64 { return max(t.rtt()/4, MinWait) }
 
 // minDelayedAck is the shortest timer of a delayed acknowledgement in use: Linux 40 ms, others 20 to 200 ms.
 const minDelayedAck = 18_000_000

@@ -66,11 +66,11 @@ too few: use fullpipe diagnose on a capture.
 Once per period (--every) watch reads every TCP connection of this network namespace. It
 reads the 64 busiest more often, and for a connection that ends the kernel's final counters.
 For each connection that moves payload it shows the program, the far end, the goodput, the
-RTT with its minimum, and the limiter, or its requests/s, their p99 and stalls. On a terminal this is a table that you sort, group
-and filter by keys (press ? for help); otherwise it prints lines. With --for it stops after
-that time and prints, for each limiter, how many bytes it limited. It changes nothing and
-needs no privilege. If this user
-may not see something, watch says what. As root in the host's own network namespace it also
+RTT with its minimum, and the limiter, or its requests/s, their p99 and stalls. On a terminal
+this is a table that you sort, group and filter by keys (press ? for help); otherwise it prints
+lines. With --for it stops after that time and prints, for each limiter, how many bytes it
+limited. It changes nothing and needs no privilege. If this user may not see something, watch
+says what. As root in the host's own network namespace it also
 follows containers: it finds a container within 5 s, and stops following it when its last
 process has ended. --record stores one result per hour in the history. It has, for each
 minute, the payload and the limiters of each group of connections (same program or unit, far

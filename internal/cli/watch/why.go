@@ -117,11 +117,10 @@ func NewWhy() *cobra.Command {
 limiter of the heaviest one and the remedy. Of a proxy or tunnel it finds the connections that
 move the same data. If one of them only waits for another, why reports the limiter of that
 one. Of requests it reports the times and the causes of waits (docs/requests.md). It changes
-and restarts nothing. TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a program, a
-script, a unit of systemd or a container. The connections of child processes count as their
-parent's: for example, an ssh that rsync started counts as rsync. On macOS and Windows it
-names fewer
-limiters than on Linux, and on FreeBSD none: see fullpipe watch --help.`,
+and restarts nothing. TARGET is a PID, :PORT (at either end), HOST[:PORT], or the name of a
+program, a script, a unit of systemd or a container. The connections of child processes count
+as their parent's: for example, an ssh that rsync started counts as rsync. On macOS and Windows
+it names fewer limiters than on Linux, and on FreeBSD none: see fullpipe watch --help.`,
 		Example: `  fullpipe why rsync
   fullpipe why backup.py
   fullpipe why :443
